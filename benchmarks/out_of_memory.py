@@ -100,8 +100,8 @@ def measure_pass(paths: list[str]) -> dict[str, float]:
     """Count two rules on all rows in one pass, and the same behind a link; rows have been checked before."""
     import metricwise as mw
     from metricwise.core.losses import Loss
-    from metricwise.data import RowSpec
     from metricwise.data.open import open_rows
+    from metricwise.data.row_spec import RowSpec
     from metricwise.oracles import Counts
     from metricwise.rules import TemperatureScaling
 

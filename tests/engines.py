@@ -14,10 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metricwise.core.rows import Rows
-from metricwise.data import PieceReader, ProbabilityColumns, Schema
-from metricwise.data.sources import ChunkedSource, MemorySource, tables
+from metricwise.core.schema import Schema
+from metricwise.data.arrays import PieceReader
+from metricwise.data.columns import ProbabilityColumns
+from metricwise.data.sources import tables
+from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.data.sources.dask import DaskSource, call
-from metricwise.data.tables import Table, open_stream
+from metricwise.data.sources.memory import MemorySource
+from metricwise.data.tables.reading import Table, open_table
 from metricwise.oracles import Counts
 
 # How many rows of so many are read at a time; None: all of them, in memory.
@@ -71,7 +75,7 @@ def on_disk(rows, schema, size):
     reader = PieceReader(codes, True, None, None)
     weight = None if rows.weight is None else "weight"
     layout = tables._Layout(reader, found, tuple(targets), weight, None, "rows")
-    chunks = tables.TableChunks(open_stream(Table(path)), layout, rows.n_rows, size)
+    chunks = tables.TableChunks(open_table(Table(path)), layout, rows.n_rows, size)
     weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
     return ChunkedSource(chunks, schema)
 

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import metricwise as mw
 from metricwise.api.problems import open_problem
-from metricwise.data import RowSpec
+from metricwise.data.row_spec import RowSpec
 from metricwise.goals.spec import GoalSpec
 
 OF_ROWS = {field.name for field in fields(RowSpec)}

@@ -91,8 +91,10 @@ INTERFACES = {
     "displays.RowsDisplay",
     "oracles.Oracle",
     "solvers.BaseSolver",
-    "data.sources.Source",
-    "data.sources.SourceBase",
+    "data.sources.base.Source",
+    "data.sources.base.SourceBase",
+    "data.tables.formats.FileFormat",
+    "data.tables.reading.TableReader",
 }
 
 

@@ -97,7 +97,7 @@ def test_masked_arrays_are_known_once_somebody_has_loaded_them():
     done = run("""
     import sys
     import metricwise as mw
-    from metricwise.data import observed_labels
+    from metricwise.data.labels import observed_labels
     print(observed_labels([3, 4]).codes.tolist(), "numpy.ma" in sys.modules)
     import numpy.ma
     print(observed_labels(numpy.ma.masked_array([3, 4], [True, False])).codes.tolist())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import metricwise as mw
 from metricwise.api.problems import open_problem
-from metricwise.data import RowSpec
+from metricwise.data.row_spec import RowSpec
 from metricwise.goals.spec import GoalSpec
 from metricwise.inference.uncertainty import bootstrap_errors
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import metricwise as mw
 import worlds
 from metricwise.core.losses import Loss
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from profiles import examples
 from programmes import best_of_all
 

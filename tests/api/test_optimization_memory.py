@@ -65,7 +65,7 @@ def test_sampling_errors(rows, metric):
 
 
 def test_the_link(rows):
-    from metricwise.data import read_proba
+    from metricwise.data.probabilities import read_proba
     from metricwise.rules import fit_link
 
     proba, y = rows

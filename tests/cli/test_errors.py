@@ -8,7 +8,7 @@ import pytest
 
 import metricwise as mw
 from cli.shared import MULTICLASS, SINGLE, done, run, table, write
-from metricwise.cli.errors import in_options
+from metricwise.cli.options import in_options
 from metricwise.core.errors import InvalidParameter, argument
 
 
@@ -137,8 +137,8 @@ FILES = {
     "none.csv": (b"score,fraud\n0.1,\n0.2,\n", "'fraud' has no label"),
     "letters.csv": (b"score,fraud\n0.1,a\n0.2,b\n", "which of 'a' and 'b' the single column .* set --pos-label"),
     "three.csv": (b"score,fraud\n0.1,1\n0.2,2\n0.1,3\n", "a single column of probabilities is for two classes"),
-    "text.parquet": (b"PAR1 or not PAR1", "this is not a Parquet file"),
-    "text.feather": (b"ARROW1 or not ARROW1", "this is not a Feather file"),
+    "text.parquet": (b"PAR1 or not PAR1", "this is not a complete Parquet file"),
+    "text.feather": (b"ARROW1 or not ARROW1", "this is not a complete Feather file"),
     "text.npy": (b"no array at all", "this is not a NumPy array file"),
     "text.npz": (b"PK no archive at all", "this is not a NumPy array file"),
 }
@@ -188,13 +188,12 @@ def test_a_fault_of_ours_has_code_1_and_asks_for_a_report(folder, monkeypatch):
     def broken(*_, **__):
         raise KeyError("nobody expects this")
 
-    monkeypatch.setattr(mw, "load_rule", broken)
+    monkeypatch.setattr("metricwise.rules.load.load_rule", broken)
     assert "bug in metricwise: please report it" in refused(folder, "explain binary.json", code=1)
 
 
 def test_an_error_of_another_library_is_no_bad_input(folder, monkeypatch):
-    monkeypatch.setattr(mw, "load_rule", lambda path: np.zeros(3) + np.zeros(2))
-    monkeypatch.setattr("metricwise.cli.rule_rows.read_rule", lambda path, **_: mw.load_rule(path))
+    monkeypatch.setattr("metricwise.rules.load.load_rule", lambda path: np.zeros(3) + np.zeros(2))
     assert "unexpected ValueError: operands could not be broadcast" in refused(folder, "explain binary.json", code=1)
 
 

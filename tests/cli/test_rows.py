@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricwise.data import labels_of_texts, match_label, probability_columns
+from metricwise.data.columns import labels_of_texts, match_label, probability_columns
 
 WORDS = st.text(alphabet=string.ascii_letters + " _-.=äß日", min_size=1, max_size=6)
 LABELS = st.one_of(

@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix
 import metricwise as mw
 import worlds
 from metricwise.core import confusion
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 
 
 @st.composite

@@ -9,7 +9,8 @@ import metricwise as mw
 from engines import source
 from metricwise.core.rows import Rows
 from metricwise.core.sampling import draw_rows
-from metricwise.data import Schema, read_proba
+from metricwise.core.schema import Schema
+from metricwise.data.probabilities import read_proba
 from metricwise.fitting.selection import choose
 from metricwise.rules import fit_link
 

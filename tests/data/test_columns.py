@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 import metricwise as mw
 from data.graded_rows import CODES, LABELS, PROBA, RNG, SCALE, solve
-from metricwise.data import read_labels, read_proba
+from metricwise.data.labels import read_labels
+from metricwise.data.probabilities import read_proba
 from profiles import examples
 
 # --------------------------------------------------------------------------------------------------- columns have names

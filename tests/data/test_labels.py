@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 import worlds
-from metricwise.data import decode, observed_labels, read_labels, read_pair, read_proba, shared
+from metricwise.core.labels import decode, shared
+from metricwise.data.labels import observed_labels, read_labels, read_pair
+from metricwise.data.probabilities import read_proba
 from profiles import examples
 
 INTEGERS = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64)

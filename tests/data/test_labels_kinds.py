@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import metricwise as mw
 from data.graded_rows import CODES, LABELS, PROBA, SCALE, solve
-from metricwise.data import scales_of
+from metricwise.data.frames import scales_of
 
 # ---------------------------------------------------------------------------------------------------------------- dates
 

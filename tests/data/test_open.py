@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from engines import rows_served_by, source
-from metricwise.data import RowSpec
 from metricwise.data.open import open_rows
-from metricwise.data.sources import MemorySource
+from metricwise.data.row_spec import RowSpec
+from metricwise.data.sources.memory import MemorySource
 
 PROBA, Y = np.array([0.2, 0.6, 0.9, 0.1]), np.array([0, 0, 1, 0])
 THREES, SINGLE_ROWS = (partial(source, engine=name) for name in ("chunks of 3", "one by one"))

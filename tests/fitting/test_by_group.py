@@ -19,7 +19,8 @@ import worlds
 from golden.worlds import make
 from metricwise.core.losses import Loss
 from metricwise.data.sensitive import read_sensitive_features
-from metricwise.data.sources import ChunkedSource, MemorySource
+from metricwise.data.sources.chunked import ChunkedSource
+from metricwise.data.sources.memory import MemorySource
 from metricwise.goals.constraint import Constraint, Difference, Limit
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import Apart, Counted, lower_limit, upper_limit

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
 import worlds
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.fitting.example_costs import _left_out, with_costs
 from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
 from problems import read_problem

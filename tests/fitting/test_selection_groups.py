@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import metricwise as mw
 import worlds
-from metricwise.data import read_groups, read_time, stretches
+from metricwise.data.weights import read_groups, read_time, stretches
 from problems import read_problem
 from profiles import examples
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS, exact_ratio, having, largest, make
-from metricwise.data.sources import ChunkedSource
+from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.fitting.solving import Settings, fit
 from metricwise.oracles.problem import Recipe
 from metricwise.solvers import Outcome

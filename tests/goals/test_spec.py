@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import metricwise as mw
-from metricwise.data import RowSpec, Schema
+from metricwise.core.schema import Schema
 from metricwise.data.open import open_rows
+from metricwise.data.row_spec import RowSpec
 from metricwise.goals.spec import GoalSpec
 
 CLASSES = Schema((np.array(["high", "low", "mid"]),), order=(("low", "mid", "high"),))

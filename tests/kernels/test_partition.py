@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import worlds
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.kernels import _numpy, _partition
 from metricwise.rules import calibration_fit, fit_link
 from profiles import examples
 
 try:
-    from metricwise.kernels import _compiled
+    from metricwise.api.versions import _compiled
 except ImportError:
     _compiled = None
 needs_compiled = pytest.mark.skipif(_compiled is None, reason="the compiled kernels are not built")

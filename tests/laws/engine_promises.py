@@ -5,7 +5,8 @@ import numpy as np
 from engines import counts, source
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
-from metricwise.data import Schema, read_proba
+from metricwise.core.schema import Schema
+from metricwise.data.probabilities import read_proba
 from metricwise.oracles import Line
 from metricwise.rules import TemperatureScaling
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from laws.rule_records import THREE, Record
-from metricwise.data import Schema
+from metricwise.core.schema import Schema
 from metricwise.rules import Rule, RuleMetadata
 from metricwise.rules.base import check_outputs
 from metricwise.rules.codec import JsonField, read_int, read_numbers

@@ -12,8 +12,9 @@ from laws.engine_promises import check_agreement, check_samples, rows_in_layout
 from metricwise import kernels
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
-from metricwise.data import Schema
-from metricwise.data.sources import ChunkedSource, MemorySource
+from metricwise.core.schema import Schema
+from metricwise.data.sources.chunked import ChunkedSource
+from metricwise.data.sources.memory import MemorySource
 from metricwise.oracles import Counts, Line
 from profiles import examples, first
 

@@ -11,7 +11,7 @@ from engines import counts
 from laws.metric_records import EVERY, having, make
 from laws.solver_promises import objective_of
 from metricwise.core.losses import Loss
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from profiles import first
 
 pytestmark = pytest.mark.usefixtures("engine")

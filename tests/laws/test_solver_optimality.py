@@ -14,7 +14,7 @@ import worlds
 from engines import counts
 from laws.metric_records import EVERY, RECORDS, exact_ratio, having, largest, make
 from laws.solver_promises import LABELS, check_path, check_promise, objective_of, serving, settings_of, solve
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.solvers.ratios import bounding_losses, ratio_bound
 from profiles import examples
 

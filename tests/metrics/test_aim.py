@@ -12,7 +12,8 @@ import worlds
 from engines import source
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
-from metricwise.data import Schema, read_proba
+from metricwise.core.schema import Schema
+from metricwise.data.probabilities import read_proba
 from metricwise.metrics.aim import Aim
 from metricwise.metrics.averages import group_outputs
 from metricwise.oracles import Counts

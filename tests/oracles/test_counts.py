@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import worlds
 from engines import counts
 from metricwise.core.losses import Loss
-from metricwise.data import Probabilities, read_proba
+from metricwise.core.rows import Probabilities
+from metricwise.data.probabilities import read_proba
 from metricwise.kernels import _numpy
 from metricwise.oracles import Line
 from profiles import examples

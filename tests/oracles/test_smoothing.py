@@ -149,7 +149,7 @@ def test_padding_leaves_the_judging_alone(metric, confusion, recalibrate):
 
 
 def test_link_does_not_judge_a_class_by_the_labels_it_does_not_have():
-    from metricwise.data import read_proba
+    from metricwise.data.probabilities import read_proba
 
     rng = np.random.default_rng(6)
     proba = rng.dirichlet([6.0, 3.0, 1.0, 1.0], 300)

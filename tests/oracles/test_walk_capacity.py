@@ -9,7 +9,8 @@ import pytest
 import metricwise as mw
 import worlds
 from engines import rows_served_by
-from metricwise.data.sources import ChunkedSource, MemorySource
+from metricwise.data.sources.chunked import ChunkedSource
+from metricwise.data.sources.memory import MemorySource
 from metricwise.oracles import TooManyChangesError
 from problems import with_strategy
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import worlds
-from metricwise.data import Probabilities, read_proba
+from metricwise.core.rows import Probabilities
+from metricwise.data.probabilities import read_proba
 from metricwise.rules import TemperatureScaling, fit_link, fit_links
 from metricwise.rules import calibration_fit as module
 from profiles import examples

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metricwise as mw
-from metricwise.data import read_sensitive_features
+from metricwise.data.sensitive import read_sensitive_features
 from metricwise.rules import GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
 from metricwise.rules.mixture import uniforms
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from metricwise.core.losses import Loss
-from metricwise.data import Schema, read_proba
+from metricwise.core.schema import Schema
+from metricwise.data.probabilities import read_proba
 from metricwise.rules import MixtureRule, RuleRows, TemperatureScaling, WeightedRule, anonymous_rule
 from metricwise.rules.mixture import uniforms
 

@@ -5,7 +5,7 @@ import pytest
 
 from engines import counts
 from metricwise.core.notes import NoteKind
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.metrics import get_metric
 from metricwise.metrics.averages import group_outputs
 from metricwise.metrics.objective import make_objective

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from engines import counts
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.kernels.sums import sums_to_zero
 from metricwise.metrics import ClassAverage, Precision
 from metricwise.metrics.averages import group_outputs

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 import metricwise as mw
 import programmes
 from engines import counts
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.geometry import FeasibleSet, does_weighting_suffice
 from profiles import examples
 from worlds import simplex

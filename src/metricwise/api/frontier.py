@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, entry_point, refuses_removed
+from ..core.errors import InvalidParameter, entry_point, refuses_removed, shown
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
-from ..data import Frequencies, Labels, RowSpec, shown
+from ..data.labels import Labels
+from ..data.row_spec import Frequencies, RowSpec
 from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible
 from ..fitting.constraints.search import Found, NoSingleRuleError, Search
 from ..fitting.metadata import metadata_of

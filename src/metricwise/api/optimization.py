@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from ..core.errors import entry_point, refuses_removed
 from ..core.progress import Progress, read_verbose
-from ..data import Frequencies, InTime, Labels, RowSpec
+from ..data.labels import Labels
 from ..data.open import open_rows
+from ..data.row_spec import Frequencies, InTime, RowSpec
 from ..fitting.strategy import Strategy
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, mention, shown
-from ..data import Labels, RowSpec, Schema, warn_of_assignment, warn_of_order
+from ..core.schema import Schema
+from ..data.assignment import warn_of_assignment
+from ..data.frames import warn_of_order
+from ..data.labels import Labels
 from ..data.open import open_rows
-from ..data.sources import MemorySource, SourceBase
+from ..data.row_spec import RowSpec
+from ..data.sensitive import read_sensitive
+from ..data.sources.base import SourceBase
+from ..data.sources.memory import MemorySource
 from ..goals.spec import Goal, GoalSpec
 from ..inference.dependence import in_stretches
 from ..oracles.problem import InMemory, Problem
@@ -42,7 +48,7 @@ def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, GroupTask | No
     warn_of_order(proba=rows.proba, y=rows.y, sample_weight=rows.weight)
     rows = rows if rows.pos_label is not None else replace(rows, pos_label=spec.column_class)
     schema, source = open_rows(rows)
-    sensitive = rows.read_sensitive(source.n_rows)
+    sensitive = read_sensitive(rows, source.n_rows)
     names = None if sensitive is None else sensitive.groups.names
     goal = spec.read(schema, names, (lambda: source.class_rows) if source.labelled else None)
     return *make_problem(rows, schema, source, goal), goal
@@ -66,7 +72,7 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
 def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, GroupTask | None]:
     """Return the problem whose rows know their sensitive group."""
     sensitive = rows.sensitive
-    features = rows.read_sensitive(problem.n_rows)
+    features = read_sensitive(rows, problem.n_rows)
     if sensitive is None or features is None:
         return problem, None
     sensitive.check(may_abstain=goal.abstention is not None)

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import InvalidParameter, argument, mention
 from ..core.notes import Note, NoteKind, note_list
 from ..core.progress import Progress
-from ..data.sources import MemorySource
+from ..data.sources.memory import MemorySource
 from ..fitting.metadata import informed, metadata_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.selection import Choice, choose

@@ -9,11 +9,16 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..core.errors import InvalidParameter, InvalidType, entry_point
+from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
+from ..core.labels import python_labels
 from ..core.progress import Progress, read_verbose
-from ..data import Piece, PieceReader, ProbabilityColumns, python_labels, shown
-from ..data.sources.tables import proba_columns, proba_of
-from ..data.tables import Stream, Table, TableWriter, arrow, batch_rows, check_target, label_column, open_stream
+from ..data.arrays import PieceReader
+from ..data.columns import ProbabilityColumns
+from ..data.row_spec import Piece
+from ..data.sources.tables import proba_of, rule_columns
+from ..data.tables.formats import arrow
+from ..data.tables.reading import Table, TableReader, batch_rows, open_table
+from ..data.tables.writing import TableWriter, arrow_column, check_target
 from ..rules.base import Rule, RuleRows
 from ..rules.load import as_rule
 
@@ -87,41 +92,41 @@ def predict_table(
     if taken:
         raise InvalidParameter("column", "not be the name of a column in keep", shown(taken[0]))
     check_target(target, force=force)
-    stream = open_stream(table)
+    reader = open_table(table)
     classes = [python_labels(labels) for labels in schema.classes]
     outputs = schema.output_names or ([None] if schema.n_outputs == 1 else names)
-    positive = [labels[1] for labels in classes]
-    found = proba_columns(stream, table, classes, outputs, classes, positive, keep, of_rule=True)
-    given = list(schema.classes) if schema.multioutput else schema.classes[0]
-    reader = PieceReader(schema, schema.multioutput, given, None)
+    columns = rule_columns(reader, table, outputs, classes, keep)
     with Progress("predict_table", 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
         n_rows = 0
         progress.stage("deciding")
-        for columns in _decided(rule, reader, stream, found, keep, names, table.memory_limit):
-            writer.write(columns)
-            n_rows += len(columns[names[0]])
+        for decided in _decided(rule, columns, keep, names, reader, table.memory_limit):
+            writer.write(decided)
+            n_rows += len(decided[names[0]])
             progress.tick()
         if n_rows == 0:
-            raise InvalidParameter("", problem="the table must have at least one row, got none", owner=stream.title)
+            raise InvalidParameter("", problem="the table must have at least one row, got none", owner=reader.title)
     return n_rows
 
 
 def _decided(
     rule: Rule,
-    reader: PieceReader,
-    stream: Stream,
-    found: Sequence[ProbabilityColumns],
+    columns: Sequence[ProbabilityColumns],
     keep: Sequence[str],
     names: Sequence[str],
+    reader: TableReader,
     memory_limit: int,
 ) -> Iterator[dict[str, Any]]:
-    """Yield columns of decisions, and those that are kept, batch by batch."""
-    columns = {**dict.fromkeys(keep, False), **{name: True for one in found for name in one.columns}}
-    labels, start = [label_column(own) for own in rule.schema.decisions], 0
-    for batch in stream.batches(columns, batch_rows(8 * len(columns), memory_limit)):
-        proba = reader.rows(Piece(proba_of(batch, found, reader)), start).proba
+    """Yield the columns that are kept and those of decisions, batch by batch."""
+    schema = rule.schema
+    pieces = PieceReader(
+        schema, schema.multioutput, list(schema.classes) if schema.multioutput else schema.classes[0], None
+    )
+    read = {**dict.fromkeys(keep, False), **{name: True for output in columns for name in output.columns}}
+    labels, start = [arrow_column(decisions) for decisions in schema.decisions], 0
+    for batch in reader.batches(read, batch_rows(8 * len(read), memory_limit)):
+        proba = pieces.rows(Piece(proba_of(batch, columns, pieces)), start).proba
         codes = rule.decide(RuleRows(proba, start))
-        decided = [own.take(arrow().array(codes[:, m])) for m, own in enumerate(labels)]
+        decided = [column_labels.take(arrow().array(codes[:, m])) for m, column_labels in enumerate(labels)]
         yield {**{name: batch.column(name) for name in keep}, **dict(zip(names, decided, strict=True))}
         start += batch.num_rows
 

@@ -1,7 +1,7 @@
-"""What people type: the ``metricwise`` command.
+"""The ``metricwise`` command.
 
-Owns the words of the command line: a command reads tables and rules, calls one function of the library, and prints what
-it found. The commands need the extra `cli`; without it, this module says so, and has the few that need nothing.
+A command reads tables and rules, calls one function of the library, and prints the result. Most commands need the
+extra `cli`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     System:
                   python: 3...
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = list(sys.argv[1:] if arguments is None else arguments)
     try:
         from .app import run
     except ImportError as error:
         if error.name != "typer":
             raise
         from .bare import run
-    code = run(words)
+    code = run(options)
     if code:
         sys.exit(code)

@@ -1,7 +1,4 @@
-"""The commands, put together.
-
-To add one, write a function in a module of this package and name it here.
-"""
+"""The Typer application. To add a command, write a function in a module of this package and list it here."""
 
 from __future__ import annotations
 
@@ -13,11 +10,15 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import apply as deciding
-from . import evaluate as judging
-from . import explain as looking
-from . import exporting, fitting, plain, reporting
-from .errors import BAD_INPUT, guarded, note
+from .apply import apply
+from .bare import demo, versions
+from .errors import BAD_INPUT, guarded
+from .evaluate import compare, evaluate, report
+from .explain import explain
+from .exporting import export
+from .fitting import fit, trade_off
+from .listing import metrics
+from .printing import note
 
 __all__ = ["app", "run"]
 
@@ -88,23 +89,13 @@ def _start(
         sys.stdout.write(f"{context.get_help()}\n")
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "fit": fitting.fit,
-    "apply": deciding.apply,
-    "evaluate": judging.evaluate,
-    "compare": judging.compare,
-    "trade-off": fitting.trade_off,
-    "explain": looking.explain,
-    "export": exporting.export,
-    "report": reporting.report,
-    "metrics": looking.metrics,
-    "demo": plain.demo,
-    "versions": plain.versions,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    fit, apply, evaluate, compare, trade_off, explain, export, report, metrics, demo, versions,
+)  # fmt: skip
+for _command in _COMMANDS:
+    app.command(_command.__name__.replace("_", "-"))(_command)
 
 
-def run(words: Sequence[str]) -> int:
-    """Run `words`, and return the exit code."""
-    return int(typer.main.get_command(app).main(list(words), "metricwise", standalone_mode=False))
+def run(arguments: Sequence[str]) -> int:
+    """Run a command, and return the exit code."""
+    return int(typer.main.get_command(app).main(list(arguments), "metricwise", standalone_mode=False))

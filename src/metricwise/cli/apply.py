@@ -8,10 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note
-from .options import ColumnOptions, Json, OutputOptions, Rule, Table, takes
-from .printing import print_json
-from .targets import Output, saved
+from .options import ColumnOptions, Json, Output, OutputOptions, Rule, Table, saved, takes
+from .printing import note, print_json
 
 __all__ = ["apply"]
 
@@ -50,17 +48,17 @@ def apply(
     Decisions are written to the standard output as CSV, or to a file in the format of its extension; --keep adds
     columns of the table.
     """
-    from ..data.tables import check_target, open_table, write_table
-    from .large import is_large
-    from .rule_rows import read_for_rule, read_rule, sensitive_for_rule
+    from ..data.tables.reading import open_file
+    from ..data.tables.writing import check_target, write_table
+    from .rows import in_batches, read_proba_for_rule, read_rule, read_sensitive_for_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
         loaded = read_rule(rule)
-        if is_large(table, output) and "sensitive_features" not in loaded.needs:
+        if in_batches(table, output) and "sensitive_features" not in loaded.needs:
             _apply_in_batches(loaded, table, output, columns, written.force, decisions, json)
             return
-        opened = open_table(table, separator=columns.separator, tick=progress.tick)
+        opened = open_file(table, columns.separator, progress.tick)
         kept = _kept(opened, decisions.keep or [], decisions.keep_all)
         if columns.sensitive_features and "sensitive_features" not in loaded.needs:
             raise InvalidParameter(
@@ -68,8 +66,8 @@ def apply(
                 problem="--sensitive-features is only for a rule by group, which this rule is not",
                 remedy="leave it out",
             )
-        groups = sensitive_for_rule(loaded, opened, columns)
-        proba = read_for_rule(loaded, opened, columns, columns.sensitive_features or ())
+        groups = read_sensitive_for_rule(loaded, opened, columns)
+        proba = read_proba_for_rule(loaded, opened, columns, columns.sensitive_features or ())
         progress.stage("deciding")
         decided = loaded.predict(proba, **groups)
         named = _named(loaded, decided, decisions.column, list(kept))
@@ -95,37 +93,52 @@ def _apply_in_batches(
     json: bool,
 ) -> None:
     """Decide about a table that does not fit in memory."""
-    from .. import predict_table
-    from ..data.tables import open_stream
-    from .large import count_labels, table_for
-    from .rule_rows import target_names
+    from ..api.table_prediction import predict_table
+    from ..data.tables.reading import open_table
+    from .rows import table_of_options, target_names
 
-    opened, names = table_for(table, columns), decisions.column or target_names(rule)
-    kept = list(dict.fromkeys([*(open_stream(opened).names if decisions.keep_all else ()), *(decisions.keep or [])]))
+    opened, names = table_of_options(table, columns), decisions.column or target_names(rule)
+    kept = list(dict.fromkeys([*(open_table(opened).names if decisions.keep_all else ()), *(decisions.keep or [])]))
     n_rows = predict_table(rule, opened, output, keep=kept, column=names, force=force)
     if json:
-        print_json({"output": output, "rows": n_rows, "decisions": count_labels(output, names, columns.separator)})
+        print_json({"output": output, "rows": n_rows, "decisions": _written_counts(output, names, columns.separator)})
     else:
         note(f"{n_rows:,} rows decided, in batches; decisions are in {output}.")
 
 
+def _written_counts(path: str, names: list[str], separator: str | None) -> dict[str, dict[str, int]]:
+    """Return the number of rows of each decision in a file that was written."""
+    from collections import Counter
+
+    from ..data.tables.formats import Csv, file_format
+    from ..data.tables.reading import MEMORY_LIMIT, Table, batch_rows, open_table
+
+    counts: dict[str, Counter[str]] = {name: Counter() for name in names}
+    reader = open_table(Table(path, separator=separator if isinstance(file_format(path), Csv) else None))
+    for batch in reader.batches(dict.fromkeys(names, False), batch_rows(8 * len(names), MEMORY_LIMIT)):
+        for name in names:
+            for entry in batch.column(name).value_counts().to_pylist():
+                counts[name][str(entry["values"])] += entry["counts"]
+    return {name: dict(sorted(counter.items())) for name, counter in counts.items()}
+
+
 def _kept(table: Any, names: list[str], keep_all: bool) -> dict[str, Any]:
     """Return the columns that are to be written besides decisions."""
-    from ..data.tables import Arrays
+    from ..data.tables.reading import Arrays
 
-    wanted = list(dict.fromkeys([*(table.names if keep_all else ()), *names]))
-    if not wanted:
+    kept = list(dict.fromkeys([*(table.names if keep_all else ()), *names]))
+    if not kept:
         return {}
     if isinstance(table, Arrays):
-        return {name: table.get(name) for name in wanted if name != "proba" or name in names}
-    values = table.values(wanted)
-    return {name: values.column(name) for name in wanted}
+        return {name: table.get(name) for name in kept if name != "proba" or name in names}
+    values = table.read(kept)
+    return {name: values.column(name) for name in kept}
 
 
 def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -> dict[str, Any]:
     """Return the decisions about each output by the name of their column."""
-    from ..data import shown
-    from .rule_rows import target_names
+    from ..core.errors import shown
+    from .rows import target_names
 
     names = column or target_names(rule)
     if len(names) != rule.schema.n_outputs or len(set(names)) < len(names):

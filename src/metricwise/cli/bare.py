@@ -1,4 +1,4 @@
-"""The command without Typer: what needs no extra, and how to get the rest."""
+"""The commands that need no extra, and the ``metricwise`` command where Typer is not installed."""
 
 from __future__ import annotations
 
@@ -6,21 +6,40 @@ import sys
 from collections.abc import Sequence
 
 from .._version import __version__
-from .errors import BAD_INPUT
-from .plain import demo, versions
 
-__all__ = ["run"]
+__all__ = ["demo", "run", "versions"]
 
-_COMMANDS = {"demo": demo, "versions": versions}
+BAD_INPUT = 2
 
 
-def run(words: Sequence[str]) -> int:
-    """Run `words`, and return the exit code."""
-    if list(words) == ["--version"]:
+def demo() -> None:
+    """Compare argmax with the optimal rule on scikit-learn's example data.
+
+    Argmax against the optimal rule on three problems; takes some ten seconds.
+    """
+    from .demo import main
+
+    main()
+
+
+def versions() -> None:
+    """Print what a bug report should say.
+
+    System, packages, and which kernels serve.
+    """
+    from ..api.versions import show_versions
+
+    show_versions()
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command, and return the exit code."""
+    commands = {"demo": demo, "versions": versions}
+    if list(arguments) == ["--version"]:
         sys.stdout.write(f"metricwise {__version__}\n")
         return 0
-    if len(words) == 1 and words[0] in _COMMANDS:
-        _COMMANDS[words[0]]()
+    if len(arguments) == 1 and arguments[0] in commands:
+        commands[arguments[0]]()
         return 0
     sys.stderr.write(
         "metricwise: this command needs Typer, Rich and pyarrow: pip install 'metricwise[cli]'. (Without "

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter
-from ..data import few, match_label, shown
-from ..data.tables import Arrays, open_table
+from ..core.errors import InvalidParameter, shown
+from ..data.columns import few, match_label
+from ..data.tables.reading import Arrays, open_file
 from ..metrics import Cost
 from ..metrics.registry import needed_parameter
 
@@ -35,7 +35,7 @@ class CostTable:
     def metric(self, name: Any) -> Any:
         """Return the metric of a name, or a dict of names; names that need nothing stay as they are."""
         if isinstance(name, dict):
-            return {output: self.metric(own) for output, own in name.items()}
+            return {output: self.metric(output_metric) for output, output_metric in name.items()}
         if not isinstance(name, str) or needed_parameter(name) is None:
             return name
         if name == Cost.name and self._metric is not None:
@@ -91,13 +91,13 @@ def read_costs(path: str | None, labels: Sequence[Any], separator: str | None = 
     """
     if path is None:
         return CostTable(None)
-    table = open_table(path, separator=separator if path.lower().endswith(".csv") else None)
+    table = open_file(path, separator if path.lower().endswith(".csv") else None)
     if isinstance(table, Arrays):
         raise InvalidParameter(
             "cost", problem="--cost must be a table with names of classes, such as CSV, got arrays", owner=path
         )
     first, *predicted = table.names
-    texts = [str(text) for text in table.values([first]).column(0).to_pylist()]
+    texts = [str(text) for text in table.read([first]).column(0).to_pylist()]
     true = [match_label(text, labels) for text in texts]
     columns = {match_label(name, labels): name for name in predicted}
     _check_names(path, true, list(columns), labels)

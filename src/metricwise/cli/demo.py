@@ -152,12 +152,14 @@ def compare(case: Case, n_splits: int) -> dict[str, Comparison]:
         X, X_new, y, y_new = train_test_split(case.X, case.y, test_size=0.5, random_state=seed, stratify=stratify)
         out_of_fold = cross_val_predict(case.model, X, y, cv=5, method="predict_proba")
         model = case.model.fit(X, y)
-        plain, proba = model.predict(X_new), model.predict_proba(X_new)
+        most_probable, proba = model.predict(X_new), model.predict_proba(X_new)
         for name, (metric, average) in case.metrics.items():
             options = {"average": average, "classes": case.classes}
             solution = mw.optimize(out_of_fold, y, metric, **options)
             decided = solution.rule.predict(proba)
-            scores[name].append((metric.score(y_new, plain, **options), metric.score(y_new, decided, **options)))
+            scores[name].append(
+                (metric.score(y_new, most_probable, **options), metric.score(y_new, decided, **options))
+            )
             rules.setdefault(name, solution.rule)
     columns = {name: np.array(pairs).T for name, pairs in scores.items()}
     return {name: Comparison(argmax, optimal, rules[name]) for name, (argmax, optimal) in columns.items()}

@@ -1,19 +1,30 @@
-"""Commands that judge rules on rows with labels: evaluate and compare."""
+"""Commands that judge rules on rows with labels: evaluate, compare and report."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note
-from .fitting import read_abstain
-from .options import ColumnOptions, Json, JudgeOptions, LabelOptions, Rule, Table, takes
-from .printing import interval, print_json, print_table, say
+from .options import (
+    ColumnOptions,
+    Json,
+    JudgeOptions,
+    LabelOptions,
+    Output,
+    OutputOptions,
+    Rule,
+    Table,
+    read_abstain,
+    saved,
+    takes,
+)
+from .printing import interval, note, print_json, print_table, say
 
-__all__ = ["compare", "evaluate", "metrics_for", "with_own_positive"]
+__all__ = ["compare", "evaluate", "report"]
 
 
 @takes(LabelOptions, JudgeOptions, ColumnOptions)
@@ -29,7 +40,7 @@ def evaluate(
 
     Values have 95 % intervals. Use rows that neither the model nor the rule was fitted to.
     """
-    from .rule_rows import read_rule
+    from .rows import read_rule
 
     _judge((read_rule(rule), None), "argmax", table, columns, labels, judged, json)
 
@@ -74,12 +85,12 @@ def compare(
     columns that it was fitted to. The interval of the difference is narrower than those of the two rules would suggest,
     because both decide the same rows.
     """
-    from .rule_rows import read_rule
+    from .rows import read_rule
 
     loaded = read_rule(rule)
     against, threshold, weights = other.against, other.threshold, other.class_weights
-    given = [name for name in (against, threshold, weights) if name]
-    if len(given) != 1:
+    others = [name for name in (against, threshold, weights) if name]
+    if len(others) != 1:
         raise InvalidParameter(
             "against",
             problem="give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights",
@@ -94,11 +105,12 @@ def compare(
     _judge((loaded, rival), title, table, columns, labels, judged, json)
 
 
-def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> Any:
+def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> Any:
     """Return the rule of thresholds for the outputs and classes of another rule."""
-    from .. import WeightedRule
-    from ..data import match_label, python_labels
-    from .rule_rows import target_names
+    from ..core.labels import python_labels
+    from ..data.columns import match_label
+    from ..rules.weighted import WeightedRule
+    from .rows import target_names
 
     classes = [python_labels(labels) for labels in rule.classes]
     if max(map(len, classes)) > 2:
@@ -108,40 +120,43 @@ def _by_thresholds(rule: Any, given: list[str], pos_label: list[str] | None) -> 
             remedy="use --class-weights or --against",
         )
     positive = (
-        None if not pos_label else [match_label(text, own) for text, own in zip(pos_label, classes, strict=False)]
+        None
+        if not pos_label
+        else [match_label(text, output_labels) for text, output_labels in zip(pos_label, classes, strict=False)]
     )
     if not rule.multioutput:
-        numbers: Any = _number(given[0], "--threshold")
-        if len(given) > 1:
+        numbers: Any = _number(texts[0], "--threshold")
+        if len(texts) > 1:
             raise InvalidParameter(
-                "threshold", problem=f"--threshold must be given once for a single output, got {len(given)}"
+                "threshold", problem=f"--threshold must be given once for a single output, got {len(texts)}"
             )
         return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
-    names, pairs = target_names(rule), [text.partition("=") for text in given]
+    names, pairs = target_names(rule), [text.partition("=") for text in texts]
     if sorted(name for name, _, _ in pairs) != sorted(names):
         raise InvalidParameter(
             "threshold",
             problem=f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}",
         )
-    found = {name: _number(text, "--threshold") for name, _, text in pairs}
+    thresholds = {name: _number(text, "--threshold") for name, _, text in pairs}
     label = positive[0] if positive and len(positive) == 1 else positive
     return WeightedRule.from_thresholds(
-        [found[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
+        [thresholds[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
     )
 
 
-def _by_weights(rule: Any, given: str) -> Any:
-    from .. import WeightedRule
-    from ..data import match_label, python_labels
+def _by_weights(rule: Any, weight_list: str) -> Any:
+    from ..core.labels import python_labels
+    from ..data.columns import match_label
+    from ..rules.weighted import WeightedRule
 
     if rule.multioutput:
         raise InvalidParameter(
             "class_weights", problem="--class-weights is only for rules with a single output", remedy="use --against"
         )
     classes = python_labels(rule.classes[0])
-    pairs = [text.rpartition("=") for text in given.split(",")]
-    found = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
-    return WeightedRule.from_weights(found, classes=classes)
+    pairs = [text.rpartition("=") for text in weight_list.split(",")]
+    weights = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
+    return WeightedRule.from_weights(weights, classes=classes)
 
 
 def _number(text: str, option: str) -> float:
@@ -160,14 +175,16 @@ def _judge(
     judged: JudgeOptions,
     json: bool,
 ) -> None:
-    from .. import evaluate as judge
     from ..core.progress import Progress
+    from ..data.tables.reading import open_file
+    from ..evaluation import evaluate as judge
     from ..evaluation import own_average
-    from .rule_rows import read_labels_for_rule, read_own_columns
+    from .rows import read_labels_for_rule, read_other_columns
 
     with Progress("evaluate", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labels_for_rule(table, rules[0], columns, labels, judged.order, progress.tick)
+        opened = open_file(table, columns.separator, progress.tick)
+        rows = read_labels_for_rule(opened, rules[0], columns, labels, judged.order)
         progress.stage("judging")
         arguments = {
             "against": rules[1],
@@ -175,48 +192,95 @@ def _judge(
             "abstain": read_abstain(judged.abstain),
             **rows.options,
         }
-        metrics = metrics_for(judged, rules[0], columns.separator)
-        arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
-        own = None if rules[1] is None else read_own_columns(table, rules[1], rules[0], columns)
-        if own is None:
-            found = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
+        metrics = _metrics_for(judged, rules[0], columns.separator)
+        arguments = arguments if judged.metric else _with_own_positive(arguments, rules[0])
+        other_proba = None if rules[1] is None else read_other_columns(opened, rules[1], rules[0], columns)
+        if other_proba is None:
+            evaluation = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         else:
-            models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), own)}
-            found = judge(models, rows.y, metrics, **arguments)
+            models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), other_proba)}
+            evaluation = judge(models, rows.y, metrics, **arguments)
     if json:
-        print_json({"rows": found.n_rows, "against": title, "metrics": found.to_dict()})
+        print_json({"rows": evaluation.n_rows, "against": title, "metrics": evaluation.to_dict()})
         return
-    say(f"{found.n_rows:,} rows, with 95 % intervals:")
+    say(f"{evaluation.n_rows:,} rows, with 95 % intervals:")
     print_table(
         ["metric", "rule", title, "difference"],
         [
-            [name, interval(one.value), interval(one.baseline), interval(one.difference, difference=True)]
-            for name, one in found.items()
+            [name, interval(result.value), interval(result.baseline), interval(result.difference, difference=True)]
+            for name, result in evaluation.items()
         ],
     )
 
 
-def metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:
+@takes(LabelOptions, JudgeOptions, ColumnOptions, OutputOptions)
+def report(
+    labels: LabelOptions,
+    judged: JudgeOptions,
+    columns: ColumnOptions,
+    written: OutputOptions,
+    rule: Rule,
+    table: Table,
+    output: Output,
+) -> None:
+    """Write an HTML report about a rule.
+
+    Its value on labelled rows, what it decides, what changes for whom, and how to apply it, in one self-contained file.
+    Use rows that neither the model nor the rule was fitted to.
+    """
+    from ..data.tables.reading import open_file
+    from ..evaluation import own_average
+    from ..inspection.report import render, summarize, write
+    from .rows import read_labels_for_rule, read_rule
+
+    loaded = read_rule(rule)
+    if "sensitive_features" in loaded.needs:
+        raise InvalidParameter(
+            "",
+            problem="a rule by group can only be reported in Python, with solution.report(path) after fitting",
+            remedy="use metricwise evaluate for its values on these rows",
+        )
+    metrics = _metrics_for(judged, loaded, columns.separator)
+    average = judged.average or (None if judged.metric else own_average(loaded))
+    options: dict[str, Any] = {"average": average}
+    if judged.abstain is not None:
+        options["abstain"] = read_abstain(judged.abstain)
+    with saved(output, written.force, False, "report", 2) as progress:
+        progress.stage(f"reading {table}")
+        opened = open_file(table, columns.separator, progress.tick)
+        rows = read_labels_for_rule(opened, loaded, columns, labels, judged.order)
+        progress.stage("writing")
+        options |= rows.options
+        options = options if judged.metric else _with_own_positive(options, loaded)
+        if output == "-":
+            sys.stdout.write(render(summarize(loaded, rows.proba, rows.y, metrics, **options)))
+        else:
+            write(output, loaded, rows.proba, rows.y, metrics, **options)
+    if output != "-":
+        note(f"the report is in {output}.")
+
+
+def _metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:
     """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
-    from ..data import python_labels
+    from ..core.labels import python_labels
     from .costs import read_costs
 
     costs = read_costs(judged.cost, python_labels(rule.classes[0]), separator)
-    found = costs.metrics(_metric_names(judged.metric, rule))
-    assert found is not None
+    metrics = costs.metrics(_metric_names(judged.metric, rule))
+    assert metrics is not None
     costs.check_used()
-    return found
+    return metrics
 
 
-def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
+def _metric_names(texts: list[str] | None, rule: Any) -> list[Any]:
     """Return the names of metrics, a dict of those of each output among them."""
-    from .rule_rows import target_names
+    from .rows import target_names
 
-    if given:
-        named = [text.partition("=") for text in given]
+    if texts:
+        named = [text.partition("=") for text in texts]
         if sorted(name for name, sign, _ in named if sign) == sorted(target_names(rule)):
             return [{name: metric for name, _, metric in named}]
-        return list(given)
+        return list(texts)
     name = rule.metadata.metric
     if not isinstance(name, str):
         raise InvalidParameter(
@@ -230,6 +294,6 @@ def _metric_names(given: list[str] | None, rule: Any) -> list[Any]:
     return [name]
 
 
-def with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
+def _with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
     """Return options with the positive class that a rule was fitted for, unless they name one."""
     return options if options.get("pos_label") is not None else {**options, "pos_label": rule.metadata.pos_label}

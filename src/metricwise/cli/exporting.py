@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note
-from .options import OutputOptions, Rule, takes
-from .targets import Output, saved
+from .options import Output, OutputOptions, Rule, saved, takes
+from .printing import note
 
 __all__ = ["export"]
 
@@ -70,12 +69,12 @@ def export(
     As an ONNX model, an SQL expression, or Python source without dependencies: .onnx, .sql or .py.
     """
     from .. import export as exports
-    from .rule_rows import read_rule
+    from .rows import read_rule
 
     kind = _format(output, to)
     of_sql = {"--column": sql.column, "--dialect": sql.dialect, "--draw": sql.draw}
-    for needed, given in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
-        odd = [option for option, value in given.items() if value and kind != needed]
+    for needed, options in (("sql", of_sql), ("onnx", {"--append-to": append_to, "--dtype": dtype})):
+        odd = [option for option, value in options.items() if value and kind != needed]
         if odd:
             raise InvalidParameter("", problem=f"{odd[0]} is only for {needed}, not for {kind}", remedy="leave it out")
     if dtype and append_to:
@@ -131,4 +130,4 @@ def _flat(rule: Any, columns: Any) -> Any:
         return None
     if not rule.multioutput:
         return columns[0]
-    return [own[0] if len(own) == 1 else own for own in columns]
+    return [output_columns[0] if len(output_columns) == 1 else output_columns for output_columns in columns]

@@ -9,15 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import InvalidParameter
-from .errors import note, with_options
-from .options import AimOptions, ColumnOptions, Json, LabelOptions, OutputOptions, Table, takes
-from .printing import interval, print_json, print_table, say, signed
-from .targets import Output, saved
+from .options import (
+    AimOptions,
+    ColumnOptions,
+    Json,
+    LabelOptions,
+    Output,
+    OutputOptions,
+    Table,
+    read_abstain,
+    saved,
+    takes,
+    with_options,
+)
+from .printing import interval, note, print_json, print_table, say, signed
 
 if TYPE_CHECKING:
-    from .rows import Labelled
+    from .rows import LabelledRows
 
-__all__ = ["fit", "read_abstain", "trade_off"]
+__all__ = ["fit", "trade_off"]
 
 
 @dataclass(frozen=True)
@@ -64,16 +74,13 @@ def fit(
     The table has probabilities and labels. Use probabilities of rows that the model was not trained on: held-out or
     out-of-fold rows.
     """
-    from .. import optimize
-    from .large import is_large, read_large
-    from .rows import read_labelled
+    from ..api.optimization import optimize
+    from .rows import in_batches
 
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        if is_large(table) and not columns.sensitive_features:
-            rows = read_large(table, columns, labels, aim.classes, aim.order, _class_named(aim))
-        else:
-            rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
+        batches = in_batches(table) and not columns.sensitive_features
+        rows = _read_rows(table, columns, labels, aim, progress.tick, batches=batches)
     arguments = _arguments(aim, rows, columns)
     arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
@@ -87,13 +94,26 @@ def fit(
     note(f"the rule is in {output}." if output != "-" else "the rule is on the standard output.")
 
 
-def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against: str | None = None) -> dict[str, Any]:
+def _read_rows(
+    table: str, columns: ColumnOptions, labels: LabelOptions, aim: AimOptions, tick: Any, *, batches: bool = False
+) -> LabelledRows:
+    from ..metrics.class_names import text_class
+    from .rows import read_labelled
+
+    class_named = text_class(aim.metric[0]) if len(aim.metric) == 1 else None
+    listed = {"classes": aim.classes, "order": aim.order}
+    return read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+
+
+def _arguments(
+    aim: AimOptions, rows: LabelledRows, columns: ColumnOptions, against: str | None = None
+) -> dict[str, Any]:
     """Return what options say, as `optimize` and `trade_off` take it."""
-    from .. import Strategy
+    from ..fitting.strategy import Strategy
     from ..goals.spec import GoalSpec
     from .costs import read_costs
 
-    costs = read_costs(aim.cost, rows.known, columns.separator)
+    costs = read_costs(aim.cost, rows.labels, columns.separator)
     bounded = {} if against is None else {"against": costs.metric(against)}
     metric, record = costs.metric(_metric(aim.metric, rows.targets)), costs.metrics(aim.record)
     costs.check_used()
@@ -112,7 +132,7 @@ def _arguments(aim: AimOptions, rows: Labelled, columns: ColumnOptions, against:
 
 def _sensitive(values: Any, fitting: FitOptions) -> Any:
     """Return the sensitive groups, with whether a rule may use them and what becomes of rows of others."""
-    from .. import Sensitive
+    from ..data.row_spec import Sensitive
 
     unknown, group_blind = fitting.unknown_group, fitting.group_blind
     if values is None:
@@ -141,9 +161,9 @@ def _sensitive(values: Any, fitting: FitOptions) -> Any:
     return Sensitive(values, unknown or "refuse", not group_blind)
 
 
-def _abstention(aim: AimOptions, rows: Labelled) -> Any:
+def _abstention(aim: AimOptions, rows: LabelledRows) -> Any:
     """Return whether the rule may abstain, at which cost and by which label."""
-    from .. import Abstention
+    from ..metrics.abstention_spec import Abstention
 
     cost = read_abstain(aim.abstain)
     if aim.abstain_label is None:
@@ -157,16 +177,9 @@ def _abstention(aim: AimOptions, rows: Labelled) -> Any:
     return Abstention(cost, rows.label(aim.abstain_label))
 
 
-def _class_named(aim: AimOptions) -> str | None:
-    """Return the class that the only metric names."""
-    from ..metrics.class_names import text_class
-
-    return text_class(aim.metric[0]) if len(aim.metric) == 1 else None
-
-
-def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
+def _metric(texts: list[str], targets: tuple[str, ...]) -> Any:
     """Return one metric for all targets, or a metric for each."""
-    named = [text.partition("=") for text in given]
+    named = [text.partition("=") for text in texts]
     if len(targets) > 1 and all(name in targets and sign for name, sign, _ in named):
         lacking = [target for target in targets if target not in [name for name, _, _ in named]]
         if lacking:
@@ -176,18 +189,18 @@ def _metric(given: list[str], targets: tuple[str, ...]) -> Any:
                 remedy=f"there is none for {lacking[0]!r}",
             )
         return {name: metric for name, _, metric in named}
-    if len(given) > 1:
+    if len(texts) > 1:
         raise InvalidParameter(
             "metric",
-            problem=f"--metric must be given once, got {len(given)}",
+            problem=f"--metric must be given once, got {len(texts)}",
             remedy="use --record METRIC for further metrics to print, or TARGET=METRIC for each of several targets",
         )
-    return given[0]
+    return texts[0]
 
 
-def _say_positive(metric: Any, rows: Labelled) -> None:
+def _say_positive(metric: Any, rows: LabelledRows) -> None:
     """Say which class a metric of one class is of, where nobody has."""
-    from ..data import shown
+    from ..core.errors import shown
     from ..metrics.resolution import metric_meant, target_kind
 
     if rows.options.get("pos_label") is not None or not isinstance(metric, str):
@@ -196,19 +209,9 @@ def _say_positive(metric: Any, rows: Labelled) -> None:
         wants = metric_meant(metric, target_kind(2, len(rows.targets) > 1), class_named=True).metric.wants_positive
     except (ValueError, TypeError):  # which optimize will say
         return
-    for name, one in zip(rows.targets, rows.columns, strict=False):
-        if wants and not one.single and set(one.classes) in ({0, 1}, {-1, 1}):
-            note(f"positive class of {shown(name)}: {shown(max(one.classes))}.")
-
-
-def read_abstain(text: str | None) -> float | bool | None:
-    """Return the cost of an abstention, True for none, None where nothing is said of it."""
-    if text is None or text.lower() in ("yes", "true"):
-        return None if text is None else True
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
+    for name, columns in zip(rows.targets, rows.columns, strict=False):
+        if wants and not columns.single and set(columns.classes) in ({0, 1}, {-1, 1}):
+            note(f"positive class of {shown(name)}: {shown(max(columns.classes))}.")
 
 
 def _confidence(text: str) -> float | None:
@@ -223,7 +226,7 @@ def _confidence(text: str) -> float | None:
 
 
 def _write_rule(rule: Any, output: str, force: bool) -> None:
-    from ..data.tables import check_target
+    from ..data.tables.writing import check_target
 
     if output == "-":
         sys.stdout.write(rule.to_json())
@@ -247,8 +250,10 @@ def _document(solution: Any) -> dict[str, Any]:
         "baseline": solution.baseline,
         "gain": numbers(solution.gain),
         "value_on_new_rows": numbers(solution.value_on_new_rows),
-        "recorded": {name: vars(one) for name, one in solution.recorded.items()},
-        "constraints": [{**vars(one), "on_new_rows": numbers(one.on_new_rows)} for one in solution.constraints],
+        "recorded": {name: vars(result) for name, result in solution.recorded.items()},
+        "constraints": [
+            {**vars(result), "on_new_rows": numbers(result.on_new_rows)} for result in solution.constraints
+        ],
         "threshold": getattr(solution.rule, "threshold", None),
         "classes": list(solution.rule.classes),
         "targets": metadata.targets,
@@ -265,8 +270,8 @@ def _print_solution(solution: Any) -> None:
     metadata = solution.rule.metadata
     losses = losses_known(solution.rule)
     measured = {
-        as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (one.value, one.baseline)]
-        for name, one in {metadata.metric: solution, **solution.recorded}.items()
+        as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (result.value, result.baseline)]
+        for name, result in {metadata.metric: solution, **solution.recorded}.items()
     }
     print_table(
         [f"on these {metadata.rows:,} rows", "rule", "argmax", "difference"],
@@ -280,9 +285,11 @@ def _print_solution(solution: Any) -> None:
         verb = "saved" if metadata.metric in losses else "over argmax"
         over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} {verb}"
         say(f"On new rows, with 95 % intervals: {interval(new)}{over}.")
-    for one in solution.constraints:
-        sure = "" if one.confidence is None else f", satisfied on new rows with a confidence of {one.confidence:.3g}"
-        say(f"{one.name}: {one.value:.4f} on these rows{sure}.")
+    for result in solution.constraints:
+        sure = (
+            "" if result.confidence is None else f", satisfied on new rows with a confidence of {result.confidence:.3g}"
+        )
+        say(f"{result.name}: {result.value:.4f} on these rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
         say(with_options(solution.status))
@@ -303,9 +310,8 @@ def trade_off(
 
     Prints the best value of --metric at every bound on --against: how much of one must be given up for the other.
     """
-    from .. import trade_off as trace
+    from ..api.frontier import trade_off as trace
     from ..core.progress import Progress
-    from .rows import read_labelled
 
     if columns.sensitive_features:
         raise InvalidParameter(
@@ -313,7 +319,7 @@ def trade_off(
         )
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = read_labelled(table, columns, labels, aim.classes, aim.order, progress.tick, _class_named(aim))
+        rows = _read_rows(table, columns, labels, aim, progress.tick)
         arguments = _arguments(aim, rows, columns, against)
         for name in ("groups", "time"):
             if getattr(labels, name) is not None:
@@ -324,11 +330,15 @@ def trade_off(
             )
         arguments.pop("groups", None)
         progress.stage("tracing")
-        found = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
+        frontier = trace(rows.proba, rows.y, ceiling=ceiling, n_points=points, **arguments)
     if json:
-        baseline = {found.metric: found.baseline[0], found.against: found.baseline[1], **found.recorded_baseline}
-        print_json({"points": found.to_dict(), "argmax": baseline})
+        baseline = {
+            frontier.metric: frontier.baseline[0],
+            frontier.against: frontier.baseline[1],
+            **frontier.recorded_baseline,
+        }
+        print_json({"points": frontier.to_dict(), "argmax": baseline})
         return
-    traced = found.to_dict()
+    traced = frontier.to_dict()
     lines = zip(*(values.tolist() for values in traced.values()), strict=True)
     print_table(list(traced), [[f"{value:.4f}" for value in line] for line in lines])

@@ -6,29 +6,42 @@ their fields.
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ..core.errors import InvalidParameter
-from .errors import add_options
+from ..core.errors import InvalidParameter, Refusal, Sentence
+
+if TYPE_CHECKING:
+    from ..core.progress import Progress
 
 __all__ = [
     "AimOptions",
     "ColumnOptions",
     "JudgeOptions",
     "LabelOptions",
+    "Output",
     "OutputOptions",
     "Rule",
     "Table",
     "Json",
+    "read_abstain",
+    "saved",
     "takes",
+    "in_options",
+    "with_options",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is the standard output.")
+]
 Rule = Annotated[str, typer.Argument(metavar="RULE", help="A rule: a JSON file written by fit or from Python.")]
 Table = Annotated[
     str,
@@ -148,13 +161,13 @@ class LabelOptions:
 
     def weights(self, values: Any) -> Any:
         """Return weights, or the name of their column, as the library takes them."""
-        from ..data import Frequencies
+        from ..data.row_spec import Frequencies
 
         return Frequencies(values) if self.weight_kind == "frequency" else values
 
     @property
-    def known(self) -> list[str]:
-        """Columns that are no probabilities."""
+    def columns(self) -> list[str]:
+        """Columns that are not probabilities."""
         return [name for name in (*(self.target or ()), self.weight, self.groups, self.time) if name is not None]
 
 
@@ -284,7 +297,7 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
-        own = list(inspect.signature(command).parameters.values())[len(records) :]
+        others = list(inspect.signature(command).parameters.values())[len(records) :]
         parameters = []
         for record in records:
             types = get_type_hints(record, include_extras=True)
@@ -296,15 +309,132 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
                     )
                 )
         add_options(parameter.name for parameter in parameters)
-        parameters += [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in own]
+        parameters += [other.replace(annotation=hints[other.name], kind=other.KEYWORD_ONLY) for other in others]
 
-        def call(**given: Any) -> None:
-            made = [record(**{field.name: given.pop(field.name) for field in fields(record)}) for record in records]
-            command(*made, **given)
+        def call(**options: Any) -> None:
+            made = [record(**{field.name: options.pop(field.name) for field in fields(record)}) for record in records]
+            command(*made, **options)
 
         vars(call)["__signature__"] = inspect.Signature(parameters)
         call.__name__, call.__doc__ = command.__name__, command.__doc__
-        call.__annotations__ = {one.name: one.annotation for one in parameters}
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return call
 
     return decorate
+
+
+@contextmanager
+def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> Iterator[Progress]:
+    """Check that the output can be written before any work is done, and show the progress."""
+    from ..core.progress import Progress
+    from ..data.tables.writing import check_target
+
+    if json and output == "-":
+        raise InvalidParameter(
+            "json", problem="--json and --output - both write to the standard output", remedy="pass a file to --output"
+        )
+    check_target(output, force=force)
+    with Progress(title, n_stages) as progress:
+        yield progress
+
+
+def read_abstain(text: str | None) -> float | bool | None:
+    """Return the cost of an abstention, True if there is none, None if --abstain is not given."""
+    if text is None or text.lower() in ("yes", "true"):
+        return None if text is None else True
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
+
+
+# ------------------------------------------------------------------------------- parameters of the library as options
+
+# Parameters of the library that are named otherwise here. Options of commands add themselves by their names.
+_OPTIONS = {
+    "Abstention.label": "--abstain-label",
+    "metrics.metric_names()": "metricwise metrics",
+    "random_state": "--seed",
+    "sample_weight": "--weight",
+    "Sensitive.unknown": "--unknown-group",
+    "Table.proba": "--proba",
+    "Table.proba_prefix": "--proba-prefix",
+    "Table.separator": "--separator",
+}
+_COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
+_TRUE = {"abstain": " yes"}  # options that take a value for True
+_PLACEHOLDERS = {"order": " LOWEST,...,HIGHEST", "pos_label": " CLASS"}  # for values that a sentence describes
+
+
+def add_options(names: Iterable[str]) -> None:
+    """Let sentences name options: those of the parameters that have the same names."""
+    for name in names:
+        _OPTIONS.setdefault(name, f"--{name.replace('_', '-')}")
+
+
+def in_options(refusal: Refusal) -> str:
+    """Return a refusal of the library with its parameters as options, on one line.
+
+    Parameters
+    ----------
+    refusal : Refusal
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import metricwise.cli.app  # whose options add themselves
+    >>> from metricwise.cli.options import in_options
+    >>> from metricwise.core.errors import InvalidParameter, argument
+    >>> in_options(InvalidParameter("classes", problem="a column has no label", remedy=f"pass {argument('classes')}"))
+    'a column has no label; pass --classes.'
+    """
+    text = with_options(refusal.sentence)
+    text = text if text.endswith((".", "?")) else f"{text.removesuffix(':')}."
+    return f"{_OPTIONS.get(refusal.owner, refusal.owner)}: {text}" if refusal.owner else text
+
+
+def with_options(sentence: str) -> str:
+    """Return a sentence of the library with the parameters that it names as options.
+
+    Parameters
+    ----------
+    sentence : str
+        A :class:`metricwise.core.errors.Sentence`; other text is returned as it is.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import metricwise.cli.app  # whose options add themselves
+    >>> from metricwise.cli.options import with_options
+    >>> from metricwise.core.errors import Sentence, argument
+    >>> with_options(Sentence(f"A mixture would add 0.01 (set {argument('randomized', True)} to get it)."))
+    'A mixture would add 0.01 (set --randomized to get it).'
+    """
+    if not isinstance(sentence, Sentence):
+        return sentence
+    text = sentence.render(_as_option)
+    return f"{_OPTIONS[sentence.owner]}: {text}" if sentence.owner in _OPTIONS else text
+
+
+def _as_option(name: str, value: str | None) -> str:
+    """Return how a parameter, with its value as Python writes it, is given on the command line."""
+    if value is None and name in _COLUMNS:
+        return _COLUMNS[name]
+    option = _OPTIONS.get(name)
+    if option is None:
+        return name if value is None else f"{name}={value}"
+    if not value:
+        return option
+    if value == "True":
+        return option + _TRUE.get(name, "")
+    if value.startswith("range("):
+        return f"{option} {','.join(map(str, range(*ast.literal_eval(f'({value[6:-1]},)'))))}"
+    if "..." in value:
+        return option + _PLACEHOLDERS[name]
+    return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-__all__ = ["interval", "print_json", "print_table", "say", "signed", "to_plain"]
+__all__ = ["interval", "note", "print_json", "print_table", "say", "signed", "to_plain"]
 
 
 def say(text: str) -> None:
@@ -84,3 +84,10 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def note(text: str) -> None:
+    """Say something besides the result, in the order in which it is said where both go the same way."""
+    sys.stdout.flush()
+    sys.stderr.write(f"metricwise: {text}\n")
+    sys.stderr.flush()

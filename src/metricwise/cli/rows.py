@@ -1,61 +1,70 @@
-"""What the options say of a table, as the library takes it: probabilities, labels, weights.
+"""From the columns of a table to the arguments of the library: probabilities, labels, weights, groups.
 
-Owns the way from columns to arguments, and says aloud which columns were taken for what. Must not know metrics.
+A table is opened once per command; which columns were used is reported on standard error. Must not know metrics.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, refused_by
-from ..data import InTime, ProbabilityColumns, few, match_label, probability_columns, python_labels, shown
-from ..data.columns import all_classes, check_singles, tables_of_columns
-from ..data.tables import Arrays, Columns, open_table
-from .errors import note
+from ..core.errors import InvalidParameter, refused_by, shown
+from ..core.labels import python_labels
+from ..data.columns import (
+    NoColumnsError,
+    ProbabilityColumns,
+    all_classes,
+    check_singles,
+    few,
+    match_label,
+    probability_columns,
+    tables_of_columns,
+)
+from ..data.row_spec import InTime
+from ..data.single_column import positive_labels
+from ..data.sources.tables import sorted_or_same, survey_labels
+from ..data.tables.formats import STANDARD_STREAM, file_format
+from ..data.tables.reading import MEMORY_LIMIT, Arrays, Table, TableReader, open_file, open_table
+from ..rules.reading import says_single
 from .options import ColumnOptions, LabelOptions
+from .printing import note
 
 __all__ = [
-    "Labelled",
-    "check_two_classes",
-    "find_columns",
-    "given_classes",
-    "Target",
-    "is_csv",
-    "labels_of",
-    "order_option",
-    "positive_of",
-    "proba_array",
-    "proba_columns",
+    "LabelledRows",
+    "in_batches",
     "read_labelled",
-    "read_targets",
-    "refuse_columns",
-    "row_options",
-    "say_columns",
-    "sensitive_of",
-    "single_columns",
+    "read_labels_for_rule",
+    "read_other_columns",
+    "read_proba_for_rule",
+    "read_rule",
+    "read_sensitive_for_rule",
+    "table_of_options",
+    "target_names",
 ]
+
+OpenedTable = TableReader | Arrays
+Classes = list[Any] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledRows:
     """Rows with labels, as the library takes them.
 
     Parameters
     ----------
-    proba, y : array-like
+    proba, y : array-like, or a Table and names of its columns
     options : dict
-        Further arguments of `optimize`, `evaluate` and `trade_off`, as far as they are about rows.
+        Further arguments of `optimize`, `evaluate` and `trade_off` that are about rows.
     targets : tuple of str
         Names of the outputs.
     columns : tuple of ProbabilityColumns
-        Of each output; none of arrays.
-    known : tuple
+        Of each output; empty for arrays.
+    labels : tuple
         Labels of the first output.
     """
 
@@ -64,122 +73,184 @@ class Labelled:
     options: dict[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     columns: tuple[ProbabilityColumns, ...] = ()
-    known: tuple[Any, ...] = ()
+    labels: tuple[Any, ...] = ()
 
     def label(self, text: str | None) -> Any:
         """Return the label that a text means beside those of the first target."""
-        return None if text is None else match_label(text, self.known)
+        return None if text is None else match_label(text, self.labels)
 
     def metadata(self, rule: Any) -> dict[str, Any]:
-        """Return what a rule should remember of these rows: which columns were what, in the order of its classes."""
+        """Return the targets and columns that a rule stores, in the order of its classes."""
         entries: dict[str, Any] = {"targets": list(self.targets)}
         if not self.columns:
             return entries
-        each = []
-        for found, labels in zip(self.columns, rule.classes, strict=True):
-            place = dict(zip(found.classes, found.columns, strict=False))
-            each.append(list(found.columns) if found.single else [place[label] for label in python_labels(labels)])
-        return {**entries, "columns": each}
+        names = []
+        for output, labels in zip(self.columns, rule.classes, strict=True):
+            place = dict(zip(output.classes, output.columns, strict=False))
+            names.append(list(output.columns) if output.single else [place[label] for label in python_labels(labels)])
+        return {**entries, "columns": names}
+
+
+# ------------------------------------------------------------------------------------------------------ large tables
+
+
+def in_batches(path: str, output: str | None = None) -> bool:
+    """Whether a table is larger than the memory limit, and it and the table made of it can be streamed."""
+    for name in (path, output):
+        if name is not None and (name == STANDARD_STREAM or file_format(name) is None):
+            return False
+    return Path(path).is_file() and Path(path).stat().st_size > MEMORY_LIMIT
+
+
+def table_of_options(path: str, columns: ColumnOptions, prefix: str | None = None) -> Table:
+    """Return the table that is read in batches."""
+    return Table(path, prefix if prefix is not None else columns.proba_prefix, columns.proba, columns.separator)
 
 
 # ------------------------------------------------------------------------------------------------------------ labels
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """A column of labels, the distinct ones of which are known."""
+class _Target:
+    """A column of labels, and the distinct labels in it; the column is None if it is read in batches."""
 
     name: str
-    column: Any
     labels: list[Any]
-    n_missing: int
+    column: Any = None
+    n_missing: int = 0
 
     @classmethod
-    def read(cls, table: Columns | Arrays, name: str) -> Target:
-        column = _column(table, name, lambda columns: columns.labels(name))
+    def read(cls, table: OpenedTable, name: str) -> _Target:
+        column = _read_column(table, name, lambda reader: reader.labels(name))
         if isinstance(column, np.ndarray):
-            values = np.unique(column[~_is_nan(column)])
-            labels, gone = python_labels(values), int(_is_nan(column).sum())
+            missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(column.shape, dtype=bool)
+            labels, n_missing = python_labels(np.unique(column[~missing])), int(missing.sum())
         else:
-            labels, gone = _distinct(column)
-        return cls(name if name in table.names else Path(name).stem, column, labels, gone)
+            labels, n_missing = _distinct(column)
+        return cls(name if name in table.names else Path(name).stem, labels, column, n_missing)
 
 
 def _distinct(column: Any) -> tuple[list[Any], int]:
-    """Return the distinct labels of an Arrow column, those that it declares included, and how many are missing."""
+    """Return the distinct labels of an Arrow column, declared ones included, and the number of missing ones."""
     from pyarrow import compute, types
 
     if types.is_dictionary(column.type):
         whole = column.combine_chunks()
         chunk = whole.chunk(0) if hasattr(whole, "chunk") else whole
         return chunk.dictionary.to_pylist(), int(column.null_count)
-    found = [label for label in column.unique().to_pylist() if label is not None and label == label]
-    nan = compute.sum(compute.is_nan(column)).as_py() if types.is_floating(column.type) else 0
-    return _sorted(found), int(column.null_count) + int(nan or 0)
+    labels = [label for label in column.unique().to_pylist() if label is not None and label == label]
+    n_nan = compute.sum(compute.is_nan(column)).as_py() if types.is_floating(column.type) else 0
+    return sorted_or_same(labels), int(column.null_count) + int(n_nan or 0)
 
 
-def _is_nan(column: Any) -> Any:
-    return np.isnan(column) if column.dtype.kind == "f" else np.zeros(column.shape, dtype=bool)
-
-
-def is_csv(table: Columns | Arrays) -> bool:
-    """Whether missing labels have been told from others by their text already."""
-    return isinstance(table, Columns) and table.has_texts
-
-
-def _sorted(labels: list[Any]) -> list[Any]:
-    try:
-        return sorted(labels)
-    except TypeError:
-        return labels
-
-
-def _column(table: Columns | Arrays, name: str, read: Any) -> Any:
-    """Return a column by name, or what an .npy file of that name holds."""
+def _read_column(table: OpenedTable, name: str, read: Callable[[TableReader], Any]) -> Any:
+    """Return a column by the function that reads it, or the array of an .npy file of that name."""
     if name not in table.names and name.lower().endswith(".npy") and Path(name).exists():
-        (array,) = open_table(name).arrays.values()  # type: ignore[union-attr]  # .npy is an array
+        (array,) = open_file(name).arrays.values()  # type: ignore[union-attr]  # .npy is an array
         return array
     return table.get(name) if isinstance(table, Arrays) else read(table)
 
 
-def read_targets(table: Columns | Arrays, given: Sequence[str]) -> list[Target]:
-    """Read the columns of labels, and say which are missing."""
-    if not given:
-        raise InvalidParameter("target", problem="name the column of labels: --target COLUMN", owner=table.path)
-    if len(set(given)) < len(given):
+def _target_options(names: Sequence[str], title: str) -> Sequence[str]:
+    if not names:
+        raise InvalidParameter("target", problem="name the column of labels: --target COLUMN", owner=title)
+    if len(set(names)) < len(names):
         raise InvalidParameter(
-            "target", problem=f"every target must be given once, got {few(list(given))}", owner=table.path
+            "target", problem=f"every target must be given once, got {few(list(names))}", owner=title
         )
-    targets = [Target.read(table, name) for name in given]
-    for one in targets:
-        if one.n_missing:
-            note(f"{one.n_missing:,} of {len(one.column):,} labels of {shown(one.name)} are missing.")
+    return names
+
+
+def _read_targets(table: OpenedTable, names: Sequence[str]) -> list[_Target]:
+    """Read the columns of labels, and report missing ones."""
+    targets = [_Target.read(table, name) for name in _target_options(names, table.title)]
+    for target in targets:
+        if target.n_missing:
+            note(f"{target.n_missing:,} of {len(target.column):,} labels of {shown(target.name)} are missing.")
     return targets
 
 
-def labels_of(targets: Sequence[Target], several: bool) -> Any:
+def _joined_labels(targets: Sequence[_Target], several: bool) -> Any:
     """Return y: one column, or a table of several."""
     if not several:
         return targets[0].column
     import pyarrow as pa
 
-    return pa.table({one.name: one.column for one in targets})
+    return pa.table({target.name: target.column for target in targets})
 
 
-def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]:
-    """Return what is known of rows besides labels, by the names of the library."""
+def _positive_labels(texts: Sequence[str] | None, labels: Sequence[list[Any]]) -> Any:
+    """Return pos_label: one label, or one for each output."""
+    if not texts:
+        return None
+    if len(texts) not in (1, len(labels)):
+        raise InvalidParameter(
+            "pos_label",
+            problem=f"--pos-label must be given once, or for each of the {len(labels)} targets, got {len(texts)}",
+        )
+    of_outputs = list(texts) if len(texts) == len(labels) else list(texts) * len(labels)
+    positive = [match_label(text, output_labels) for text, output_labels in zip(of_outputs, labels, strict=True)]
+    return positive if len(texts) > 1 else positive[0]
+
+
+def _listed_classes(
+    texts: Sequence[str] | None, targets: Sequence[_Target], option: str = "--classes"
+) -> list[Classes]:
+    """Return the classes that an option lists, in its order, for each target."""
+    classes: list[Classes] = [None] * len(targets)
+    names = [target.name for target in targets]
+    for text in texts or ():
+        at, listed = 0, text
+        if len(targets) > 1:
+            name, sign, listed = text.partition("=")
+            if not sign or name not in names:
+                raise InvalidParameter(
+                    "",
+                    problem=(
+                        f"{option} must name the target if there are several, as in {names[0]}=a,b,c, got {shown(text)}"
+                    ),
+                )
+            at = names.index(name)
+        labels = targets[at].labels
+        classes[at] = listed_labels = [
+            _listed_label(label, labels) for label in next(csv.reader([listed], skipinitialspace=True))
+        ]
+        lacking = [label for label in labels if label not in listed_labels]
+        if lacking:
+            raise InvalidParameter(
+                "", problem=f"{option} must contain all labels of {shown(names[at])}, but lacks {shown(lacking[0])}"
+            )
+    return classes
+
+
+def _listed_label(text: str, labels: list[Any]) -> Any:
+    """Return the label that a text of a list means, with or without the blanks around it."""
+    exact = match_label(text, labels)
+    return exact if exact in labels else match_label(text.strip(), labels)
+
+
+def _order_option(texts: Sequence[str] | None, targets: Sequence[_Target]) -> dict[str, Any]:
+    if not texts:
+        return {}
+    orders = _listed_classes(texts, targets, "--order")
+    return {"order": orders if len(targets) > 1 else orders[0]}
+
+
+# ----------------------------------------------------------------------------------------------- other inputs of rows
+
+
+def _row_options(table: OpenedTable, labels: LabelOptions) -> dict[str, Any]:
+    """Return weights, groups and times, by the names of the library's parameters."""
     options: dict[str, Any] = {}
     labels.check()
-    if labels.weight is not None:
-        name = labels.weight
-        column = _column(table, name, lambda columns: columns.numbers([name]).column(0))
-        options["sample_weight"] = labels.weights(np.asarray(column))
-    if labels.groups is not None:
-        group = labels.groups
-        options["groups"] = _column(table, group, lambda columns: columns.values([group]).column(0))
-    if labels.time is not None:
-        time = labels.time
-        moments = np.asarray(_column(table, time, lambda columns: columns.moments(time)))
+    weight, groups, time = labels.weight, labels.groups, labels.time
+    if weight is not None:
+        weights = _read_column(table, weight, lambda reader: reader.numbers([weight]).column(0))
+        options["sample_weight"] = labels.weights(np.asarray(weights))
+    if groups is not None:
+        options["groups"] = _read_column(table, groups, lambda reader: reader.read([groups]).column(0))
+    if time is not None:
+        moments = np.asarray(_read_column(table, time, lambda reader: reader.moments(time)))
         if labels.dependence is not None and labels.dependence > len(moments) // 2:
             raise InvalidParameter(
                 "dependence",
@@ -192,8 +263,18 @@ def row_options(table: Columns | Arrays, labels: LabelOptions) -> dict[str, Any]
     return options
 
 
-def sensitive_of(table: Columns | Arrays, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the sensitive groups of rows, as the library takes them: by the names of their columns."""
+def _batch_options(labels: LabelOptions) -> dict[str, Any]:
+    """Return the same of a table that is read in batches: names of columns in the place of values."""
+    options: dict[str, Any] = {"groups": labels.groups}
+    if labels.weight is not None:
+        options["sample_weight"] = labels.weights(labels.weight)
+    if labels.time is not None:
+        options["groups"] = InTime(labels.time)
+    return options
+
+
+def _read_sensitive(table: OpenedTable, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the sensitive groups of rows, by the names of their columns."""
     if not names:
         return {}
     import pyarrow as pa
@@ -203,83 +284,99 @@ def sensitive_of(table: Columns | Arrays, names: Sequence[str] | None) -> dict[s
             "sensitive_features",
             problem="--sensitive-features needs a table whose columns have names",
             remedy="leave it out",
-            owner=table.path,
+            owner=table.title,
         )
     return {"sensitive_features": pa.table({name: table.labels(name) for name in dict.fromkeys(names)})}
 
 
-def positive_of(given: Sequence[str] | None, known: Sequence[list[Any]]) -> Any:
-    """Return pos_label: one label, or one for each output."""
-    if not given:
-        return None
-    if len(given) not in (1, len(known)):
-        raise InvalidParameter(
-            "pos_label",
-            problem=f"--pos-label must be given once, or for each of the {len(known)} targets, got {len(given)}",
-        )
-    each = list(given) if len(given) == len(known) else list(given) * len(known)
-    found = [match_label(text, labels) for text, labels in zip(each, known, strict=True)]
-    return found if len(given) > 1 else found[0]
+# ------------------------------------------------------------------------------------------------------ probabilities
 
 
-def _given_label(text: str, labels: list[Any]) -> Any:
-    """Return the label that a text of a list means, with or without the blanks around it."""
-    exact = match_label(text, labels)
-    return exact if exact in labels else match_label(text.strip(), labels)
-
-
-def given_classes(
-    given: Sequence[str] | None, targets: Sequence[Target], option: str = "--classes"
-) -> list[list[Any] | None]:
-    """Return the classes that an option lists, in its order, for each target."""
-    found: list[list[Any] | None] = [None] * len(targets)
-    for text in given or ():
-        at, listed = 0, text
-        if len(targets) > 1:
-            name, sign, listed = text.partition("=")
-            if not sign or name not in [one.name for one in targets]:
-                raise InvalidParameter(
-                    "",
-                    problem=(
-                        f"{option} must name the target if there are several, as in {targets[0].name}=a,b,c, "
-                        f"got {shown(text)}"
-                    ),
-                )
-            at = [one.name for one in targets].index(name)
-        found[at] = own = [
-            _given_label(label, targets[at].labels) for label in next(csv.reader([listed], skipinitialspace=True))
-        ]
-        lacking = [label for label in targets[at].labels if label not in own]
-        if lacking:
+def _read_array(table: Arrays, columns: ColumnOptions) -> Any:
+    """Return the array of probabilities: the only one, or the one called proba."""
+    for option, value in (("--proba", columns.proba), ("--proba-prefix", columns.proba_prefix)):
+        if value is not None:
             raise InvalidParameter(
-                "",
-                problem=(
-                    f"{option} must contain all labels of {shown(targets[at].name)}, but lacks {shown(lacking[0])}"
-                ),
+                "", problem=f"{option} needs a table whose columns have names", remedy="leave it out", owner=table.title
             )
-    return found
+    if "" in table.arrays:
+        return table.arrays[""]
+    note(f"probabilities: the array 'proba' of {table.title}.")
+    return table.get("proba")
 
 
-def order_option(given: Sequence[str] | None, targets: Sequence[Target]) -> dict[str, Any]:
-    """Return what --order says, as the library takes it."""
-    if not given:
-        return {}
-    found = given_classes(given, targets, "--order")
-    return {"order": found if len(targets) > 1 else found[0]}
+def _single_columns(names: Sequence[str] | None, n_outputs: int) -> list[str | None]:
+    """Return the column that --proba names for each output."""
+    if not names:
+        return [None] * n_outputs
+    if len(names) != n_outputs:
+        raise InvalidParameter(
+            "proba", problem=f"--proba must be given for each of the {n_outputs} targets, got {len(names)}"
+        )
+    return list(names)
 
 
-# ----------------------------------------------------------------------------------------------------- with labels
+def _find_columns(
+    table: TableReader,
+    targets: Sequence[_Target],
+    classes: Sequence[Classes],
+    positive: Sequence[Any],
+    columns: ColumnOptions,
+    others: Sequence[str],
+    *,
+    of_rule: bool = False,
+) -> list[ProbabilityColumns]:
+    """Return the columns of probabilities of each target by their names, among those that are not `others`."""
+    singles, candidates = _single_columns(columns.proba, len(targets)), [n for n in table.names if n not in others]
+    with refused_by(table.title):
+        return [
+            probability_columns(
+                candidates,
+                target.labels,
+                output=target.name,
+                several=len(targets) > 1,
+                prefix=columns.proba_prefix,
+                classes=classes[m],
+                column=singles[m],
+                pos_label=positive[m],
+                of_rule=of_rule,
+            )
+            for m, target in enumerate(targets)
+        ]
+
+
+def _report_columns(columns: ProbabilityColumns, output: str | None) -> None:
+    title = "" if output is None else f" of {shown(output)}"
+    guess = "" if columns.guessed_prefix is None else f" (by the prefix {shown(columns.guessed_prefix)}: a guess)"
+    if columns.single:
+        note(f"probability of {shown(columns.classes[1])}{title}: column {shown(columns.columns[0])}{guess}.")
+    else:
+        note(f"probabilities{title}: columns {few(columns.columns)}{guess}.")
+
+
+def _read_columns(
+    table: TableReader, columns: Sequence[ProbabilityColumns], outputs: Sequence[str], classes: Sequence[Classes]
+) -> tuple[Any, Any]:
+    """Return probabilities, and the classes that must be said with them, of one output or several."""
+    with refused_by(table.title):
+        check_singles(columns, outputs)
+    numbers = table.numbers(list(dict.fromkeys(name for output in columns for name in output.columns)))
+    return tables_of_columns(numbers, columns, outputs, classes)
+
+
+# ------------------------------------------------------------------------------------------------- rows to fit a rule
 
 
 def read_labelled(
     path: str,
     columns: ColumnOptions,
     labels: LabelOptions,
-    classes: Sequence[str] | None,
-    order: Sequence[str] | None,
-    tick: Any,
-    named: str | None = None,
-) -> Labelled:
+    listed: Mapping[str, Sequence[str] | None],
+    tick: Callable[[], None],
+    class_named: str | None = None,
+    *,
+    batches: bool = False,
+) -> LabelledRows:
     """Read rows that a rule is to be fitted to.
 
     Parameters
@@ -287,140 +384,263 @@ def read_labelled(
     path : str
     columns : ColumnOptions
     labels : LabelOptions
-    classes, order : sequence of str or None
-        As --classes and --order have them.
+    listed : dict
+        The options --classes and --order, by their names.
     tick : callable
         Called as reading goes on.
-    named : str, optional
+    class_named : str, optional
         The class that a single column of probabilities is of, if --pos-label is not given.
-
-    Returns
-    -------
-    Labelled
+    batches : bool, default=False
+        Whether only the labels are read, and the rows stay where they are: proba is then a Table.
     """
-    table = open_table(path, separator=columns.separator, tick=tick)
-    targets = read_targets(table, labels.target or [])
-    declared = given_classes(classes, targets)
-    positive = positive_of(labels.pos_label, [one.labels for one in targets])
-    several = len(targets) > 1
-    if isinstance(table, Arrays):
-        refuse_columns(columns, table.path)
-        found: list[ProbabilityColumns] = []
-        proba, given = proba_array(table), declared if several else declared[0]
+    names: Sequence[str] = labels.target or []
+    if batches:
+        note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB and is read in batches.")
+        labels.check()
+        table: OpenedTable = open_table(table_of_options(path, columns))
+        assert isinstance(table, TableReader)
+        names = _target_options(names, path)
+        targets = [_Target(name, values) for name, values in zip(names, survey_labels(table, names), strict=True)]
     else:
-        check_two_classes(targets)
-        known = [*labels.known, *(columns.sensitive_features or ())]
-        of_class = named if positive is None else positive
-        found = find_columns(table.path, table.names, targets, declared, of_class, columns, known)
-        declared = [
-            all_classes(own, columns_found, one.labels)
-            for own, columns_found, one in zip(declared, found, targets, strict=True)
-        ]
-        proba, given = proba_columns(table, found, [one.name for one in targets], declared)
+        table = open_file(path, columns.separator, tick)
+        targets = _read_targets(table, names)
+    classes = _listed_classes(listed["classes"], targets)
+    positive = _positive_labels(labels.pos_label, [target.labels for target in targets])
+    outputs, several = [target.name for target in targets], len(targets) > 1
+    found_columns: list[ProbabilityColumns] = []
+    proba: Any
+    if isinstance(table, Arrays):
+        proba, classes_said = _read_array(table, columns), classes if several else classes[0]
+    else:
+        _check_two_classes(targets)
+        single_class = class_named if positive is None else positive
+        of_outputs = single_class if isinstance(single_class, list) else [single_class] * len(targets)
+        others = [*labels.columns, *(columns.sensitive_features or ())]
+        found_columns = _find_columns(table, targets, classes, of_outputs, columns, others)
+        for output_columns, output in zip(found_columns, outputs, strict=True):
+            _report_columns(output_columns, output)
+        if batches:
+            proba = table_of_options(path, columns, found_columns[0].guessed_prefix)
+            classes_said = classes if several else classes[0]
+        else:
+            classes = list(map(all_classes, classes, found_columns, [target.labels for target in targets]))
+            proba, classes_said = _read_columns(table, found_columns, outputs, classes)
     options = {
-        **row_options(table, labels),
-        **sensitive_of(table, columns.sensitive_features),
-        **order_option(order, targets),
+        **(_batch_options(labels) if batches else _row_options(table, labels)),
+        **_read_sensitive(table, columns.sensitive_features),
+        **_order_option(listed["order"], targets),
         "pos_label": positive,
     }
-    if given is not None and not (several and all(one is None for one in given)):
-        options["classes"] = given
-    return Labelled(
-        proba,
-        labels_of(targets, several),
-        options,
-        tuple(one.name for one in targets),
-        tuple(found),
-        tuple(targets[0].labels),
-    )
+    if classes_said is not None and not (several and all(labels is None for labels in classes_said)):
+        options["classes"] = classes_said
+    y = (list(names) if several else names[0]) if batches else _joined_labels(targets, several)
+    return LabelledRows(proba, y, options, tuple(outputs), tuple(found_columns), tuple(targets[0].labels))
 
 
-def check_two_classes(targets: Sequence[Target]) -> None:
+def _check_two_classes(targets: Sequence[_Target]) -> None:
     """Refuse a single target of one class."""
     if len(targets) == 1 and len(targets[0].labels) < 2:
-        seen = f"only one class, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
+        problem = f"only one class, {shown(targets[0].labels[0])}" if targets[0].labels else "no label"
         raise InvalidParameter(
             "target",
-            problem=f"the target {shown(targets[0].name)} has {seen}",
+            problem=f"the target {shown(targets[0].name)} has {problem}",
             remedy="a rule needs rows of at least two classes",
         )
 
 
-def refuse_columns(columns: ColumnOptions, path: str) -> None:
-    """Refuse options about names of columns, where columns have none."""
-    for option, value in (("--proba", columns.proba), ("--proba-prefix", columns.proba_prefix)):
-        if value is not None:
-            raise InvalidParameter(
-                "", problem=f"{option} needs a table whose columns have names", remedy="leave it out", owner=path
-            )
+# --------------------------------------------------------------------------------------------------- rows for a rule
 
 
-def proba_array(table: Arrays) -> Any:
-    """Return the array of probabilities: the one there is, or the one called proba."""
-    if "" in table.arrays:
-        return table.arrays[""]
-    note(f"probabilities: the array 'proba' of {table.path}.")
-    return table.get("proba")
+def read_rule(path: str, *, any_kind: bool = False) -> Any:
+    """Read a rule from a file; one that takes more than probabilities, such as costs of rows, only if `any_kind`."""
+    from ..rules.load import load_rule
 
-
-def find_columns(
-    path: str,
-    names: Sequence[str],
-    targets: Sequence[Target],
-    declared: Sequence[list[Any] | None],
-    positive: Any,
-    columns: ColumnOptions,
-    known: Sequence[str],
-) -> list[ProbabilityColumns]:
-    """Find the columns of probabilities of each target among names, and say which they are."""
-    several, single = len(targets) > 1, single_columns(columns.proba, len(targets))
-    free = [name for name in names if name not in known]
-    found = []
-    for at, one in enumerate(targets):
-        with refused_by(path):
-            found.append(
-                probability_columns(
-                    free,
-                    one.labels,
-                    output=one.name,
-                    several=several,
-                    prefix=columns.proba_prefix,
-                    classes=declared[at],
-                    column=single[at],
-                    pos_label=positive[at] if isinstance(positive, list) else positive,
-                )
-            )
-    for columns_found, one in zip(found, targets, strict=True):
-        say_columns(columns_found, one.name)
-    return found
-
-
-def single_columns(given: Sequence[str] | None, n_outputs: int) -> list[str | None]:
-    """Return the column that --proba names for each output."""
-    if not given:
-        return [None] * n_outputs
-    if len(given) != n_outputs:
+    if not Path(path).is_file():
+        raise InvalidParameter("", problem="there is no such file", remedy="pass the JSON file of a rule", owner=path)
+    try:
+        rule = load_rule(Path(path))
+    except InvalidParameter as error:
+        raise error.within("this is not a metricwise rule: ", owner=path) from None
+    if not any_kind and "cost" in rule.needs:
         raise InvalidParameter(
-            "proba", problem=f"--proba must be given for each of the {n_outputs} targets, got {len(given)}"
+            "",
+            problem=f"a {type(rule).__name__} needs more than probabilities",
+            remedy="apply it in Python",
+            owner=path,
         )
-    return list(given)
+    return rule
 
 
-def say_columns(found: ProbabilityColumns, output: str | None) -> None:
-    """Say which columns were taken for probabilities."""
-    title = "" if output is None else f" of {shown(output)}"
-    guess = "" if found.guessed_prefix is None else f" (by the prefix {shown(found.guessed_prefix)}: a guess)"
-    if found.single:
-        note(f"probability of {shown(found.classes[1])}{title}: column {shown(found.columns[0])}{guess}.")
-    else:
-        note(f"probabilities{title}: columns {few(found.columns)}{guess}.")
+def target_names(rule: Any) -> list[str]:
+    """Return the names of a rule's outputs: its own, those of the columns it was fitted to, or "decision"."""
+    names, targets, n_outputs = rule.schema.output_names, rule.metadata.targets, rule.schema.n_outputs
+    if names is not None:
+        return list(names)
+    if targets is not None and len(targets) == n_outputs:
+        return list(targets)
+    return ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
 
 
-def proba_columns(
-    table: Columns, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
-) -> tuple[Any, Any]:
-    """Return probabilities and the classes that must be said with them, of one output or several."""
-    with refused_by(table.path):
-        check_singles(found, outputs)
-    numbers = table.numbers(list(dict.fromkeys(name for one in found for name in one.columns)))
-    return tables_of_columns(numbers, found, outputs, declared)
+def read_sensitive_for_rule(rule: Any, table: OpenedTable, columns: ColumnOptions) -> dict[str, Any]:
+    """Return the sensitive groups that a rule decides by: of the columns named, or of those that it was fitted to."""
+    names = columns.sensitive_features
+    if "sensitive_features" not in rule.needs:
+        return _read_sensitive(table, names)
+    if not names and not (rule.features and all(name in table.names for name in rule.features)):
+        raise InvalidParameter(
+            "",
+            problem="the rule decides by the group of a row",
+            remedy="name its column: --sensitive-features",
+            owner=table.title,
+        )
+    options = _read_groups(rule, table, names or rule.features)
+    if rule.features and names:
+        if len(names) != len(rule.features):
+            raise InvalidParameter(
+                "sensitive_features",
+                problem=f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}",
+            )
+        options["sensitive_features"] = options["sensitive_features"].rename_columns(list(rule.features))
+    return options
+
+
+def _read_groups(rule: Any, table: OpenedTable, names: Sequence[str]) -> dict[str, Any]:
+    """Return the groups of rows; of text those that the rule has, other groups are missing if it decides these too."""
+    if rule.other is None or isinstance(table, Arrays) or not table.has_texts:
+        return _read_sensitive(table, names)
+    import pyarrow as pa
+
+    columns = {}
+    for at, name in enumerate(names):
+        labels = list(dict.fromkeys(group[at] if isinstance(group, tuple) else group for group in rule.groups))
+        texts = table.read([name]).column(0).to_pylist()
+        groups = {text: match_label(text, labels) for text in set(texts) if text is not None}
+        columns[name] = pa.array([group if (group := groups.get(text)) in labels else None for text in texts])
+    return {"sensitive_features": pa.table(columns)}
+
+
+def read_proba_for_rule(
+    rule: Any, table: OpenedTable, columns: ColumnOptions, others: Sequence[str] = (), pos_label: Any = None
+) -> Any:
+    """Return the probabilities that a rule decides by.
+
+    Parameters
+    ----------
+    rule : Rule
+    table : TableReader or Arrays
+    columns : ColumnOptions
+    others : sequence of str
+        Columns that are not probabilities.
+    pos_label : object, or list, optional
+        The class that a single column is of, for a rule that was fitted to two columns.
+    """
+    if isinstance(table, Arrays):
+        return _read_array(table, columns)
+    single = says_single(rule.metadata, rule.classes)
+    with refused_by(table.title):
+        positive = positive_labels(None if single else pos_label, len(rule.classes))
+    rule_columns, names = _columns_of_rule(rule, table, columns, others, positive), target_names(rule)
+    proba, _ = _read_columns(table, rule_columns, names, [None] * len(rule_columns))
+    if rule_columns[0].single and not single:
+        both = [_both_columns(column, output) for column, output in zip(proba.columns, rule_columns, strict=True)]
+        return both if rule.multioutput else both[0]
+    return proba if not (rule.multioutput and len(rule_columns) == 1 and not rule_columns[0].single) else [proba]
+
+
+def _both_columns(column: Any, output: ProbabilityColumns) -> Any:
+    """Return the probability of the second of two classes as a table of both."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    return pa.table({str(output.classes[0]): compute.subtract(1.0, column), str(output.classes[1]): column})
+
+
+def _columns_of_rule(
+    rule: Any, table: TableReader, columns: ColumnOptions, others: Sequence[str], positive: Sequence[Any]
+) -> list[ProbabilityColumns]:
+    """Return the columns that the rule was fitted to, if the table has them; else those that are named by classes."""
+    classes, names, stored = _classes(rule), target_names(rule), _stored_columns(rule)
+    options = columns.proba is not None or columns.proba_prefix is not None
+    if stored and not options and all(name in table.names for output in stored for name in output.columns):
+        return stored
+    of_outputs = [labels[1] if label is None else label for labels, label in zip(classes, positive, strict=True)]
+    targets = list(map(_Target, names, classes))
+    try:
+        named_columns = _find_columns(table, targets, classes, of_outputs, columns, others, of_rule=True)
+    except NoColumnsError:
+        if not stored or options:
+            raise
+        raise _lacking_columns(stored, table) from None
+    for output, name in zip(named_columns, names, strict=True):
+        _report_columns(output, name if len(names) > 1 else None)
+    return named_columns
+
+
+def _classes(rule: Any) -> list[list[Any]]:
+    return [python_labels(labels) for labels in rule.classes]
+
+
+def _stored_columns(rule: Any) -> list[ProbabilityColumns]:
+    """Return the columns that the rule was fitted to, if its file has them."""
+    columns, classes = rule.metadata.columns, _classes(rule)
+    if columns is None or len(columns) != len(classes):
+        return []
+    if any(len(names) not in (1, len(labels)) for names, labels in zip(columns, classes, strict=True)):
+        return []
+    return [ProbabilityColumns(tuple(names), tuple(labels)) for names, labels in zip(columns, classes, strict=True)]
+
+
+def _lacking_columns(stored: Sequence[ProbabilityColumns], table: TableReader) -> ValueError:
+    """Return the error for a table without the columns that a rule was fitted to, or others named by classes."""
+    lacking = [name for output in stored for name in output.columns if name not in table.names]
+    option = "--proba" if all(output.single for output in stored) else "--proba-prefix"
+    return InvalidParameter(
+        "",
+        problem=f"there is no column {few(lacking)}, which the rule was fitted to",
+        remedy=f"the columns are {few(table.names)}. If the probabilities have other names here, set {option}",
+        owner=table.title,
+    )
+
+
+def read_other_columns(table: OpenedTable, rule: Any, first: Any, columns: ColumnOptions) -> Any:
+    """Return the probabilities that a rule was fitted to, if they are others than those of the first rule.
+
+    None if they are the same, if the rule does not say, or if options name the columns for both.
+    """
+    if isinstance(table, Arrays) or columns.proba is not None or columns.proba_prefix is not None:
+        return None
+    stored = _stored_columns(rule)
+    names = [name for output in stored for name in output.columns]
+    if not stored or stored == _stored_columns(first) or not all(name in table.names for name in names):
+        return None
+    note(f"the other rule decides by the columns {few(names)}, which it was fitted to.")
+    return read_proba_for_rule(rule, table, columns)
+
+
+def read_labels_for_rule(
+    table: OpenedTable, rule: Any, columns: ColumnOptions, labels: LabelOptions, order: Sequence[str] | None
+) -> LabelledRows:
+    """Read rows that a rule is to be judged on; `order` are the texts of --order."""
+    names = labels.target or [name for name in target_names(rule) if name in table.names]
+    if not labels.target and names:
+        note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, named like the rule's outputs.")
+    if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
+        raise InvalidParameter(
+            "target",
+            problem=(
+                f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}"
+            ),
+        )
+    targets = _read_targets(table, names)
+    options = _row_options(table, labels)
+    classes = _classes(rule)
+    options["pos_label"] = _positive_labels(labels.pos_label, classes)
+    options |= _order_option(
+        order,
+        [_Target(target.name, classes_of_output) for target, classes_of_output in zip(targets, classes, strict=False)],
+    )
+    options |= read_sensitive_for_rule(rule, table, columns)
+    others = [*names, *labels.columns, *(columns.sensitive_features or ())]
+    proba = read_proba_for_rule(rule, table, columns, others, options["pos_label"])
+    several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
+    return LabelledRows(proba, _joined_labels(targets, several), options)

@@ -89,7 +89,7 @@ def expected_confusion(
     --------
     >>> import numpy as np
     >>> from metricwise.core.confusion import expected_confusion
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> expected_confusion(read_proba([[0.75, 0.25], [0.5, 0.5]]), np.array([[0], [1]])).tolist()
     [[[0.75, 0.5], [0.25, 0.5]]]
     """

@@ -50,7 +50,7 @@ class Probabilities:
 
     Examples
     --------
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> proba = read_proba([[0.7, 0.3], [0.2, 0.8]])
     >>> proba.n_rows, proba.n_outputs, proba.width
     (2, 1, 2)
@@ -257,7 +257,7 @@ class Rows:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.rows import Rows
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
     >>> rows.tally().tolist(), rows.take(slice(1, 3)).start

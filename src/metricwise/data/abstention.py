@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, shown
-from .encoding import python_label, python_labels
+from ..core.labels import python_label, python_labels
 
-__all__ = ["check_abstain_label", "read_abstain_label", "split_abstained", "with_label"]
+__all__ = ["check_abstain_label", "read_abstain_label", "split_abstained"]
 
 _DEFAULTS = {"U": "abstain", "i": -1, "u": -1, "b": -1, "f": -1.0}
 
@@ -42,27 +42,27 @@ def read_abstain_label(label: Any, classes: Sequence[NDArray[Any]]) -> Any:
         label = python_label(label)
         check_abstain_label(label, classes, _OF_USERS)
         return label
-    kinds = {_kind(own) for own in classes}
-    found = {_DEFAULTS.get(kind) for kind in kinds}
-    if len(found) == 1 and None not in found:
-        (label,) = found
-        if not any(label in python_labels(own) for own in classes):
+    kinds = {_kind(output_classes) for output_classes in classes}
+    defaults = {_DEFAULTS.get(kind) for kind in kinds}
+    if len(defaults) == 1 and None not in defaults:
+        (label,) = defaults
+        if not any(label in python_labels(output_classes) for output_classes in classes):
             return label
         raise InvalidParameter(_OF_USERS, f"be given, because the default {label!r} is one of the classes")
-    known = shown(python_labels(classes[0]))
-    raise InvalidParameter(_OF_USERS, f"be given, because there is no default for classes such as {known}")
+    labels = shown(python_labels(classes[0]))
+    raise InvalidParameter(_OF_USERS, f"be given, because there is no default for classes such as {labels}")
 
 
 def check_abstain_label(label: Any, classes: Sequence[NDArray[Any]], name: str = "abstain_label") -> None:
     """Refuse a label that is a class, or none at all."""
-    plain = isinstance(label, (str, int, float, np.generic)) and label == label
-    if not plain or not isinstance(label, Hashable):
+    is_plain = isinstance(label, (str, int, float, np.generic)) and label == label
+    if not is_plain or not isinstance(label, Hashable):
         raise InvalidParameter(name, "be text, a finite number or a boolean", shown(label))
-    for m, own in enumerate({id(labels): labels for labels in classes}.values()):
-        known = python_labels(own)
-        if label in known:
+    for m, output_classes in enumerate({id(labels): labels for labels in classes}.values()):
+        class_labels = python_labels(output_classes)
+        if label in class_labels:
             where = f" of output {m}" if len(classes) > 1 else ""
-            raise InvalidParameter(name, f"not be one of the classes{where}, {shown(known)}", shown(label))
+            raise InvalidParameter(name, f"not be one of the classes{where}, {shown(class_labels)}", shown(label))
 
 
 def split_abstained(y_true: Any, y_pred: Any, label: Any) -> tuple[Any, NDArray[np.bool_]]:
@@ -88,19 +88,6 @@ def _is_label(values: NDArray[Any], label: Any) -> NDArray[np.bool_]:
     if isinstance(label, bool):
         flat = [value is label for value in python_labels(values.reshape(-1))]
     return np.array(flat, dtype=bool).reshape(values.shape)
-
-
-def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:
-    """Return the labels of all decisions, that of an abstention last; as objects where one type would change some."""
-    kinds: dict[str, type] = {"U": str, "i": int, "u": int, "f": float}
-    if type(label) is kinds.get(classes.dtype.kind):
-        joined = np.concatenate([classes, np.array([label])])
-        kept = joined.tolist() == [*classes.tolist(), label] and type(joined.tolist()[0]) is type(label)
-        if kept and joined.dtype != object:  # as of an integer beyond 64 bits
-            return joined
-    out = np.empty(len(classes) + 1, dtype=object)
-    out[:-1], out[-1] = python_labels(classes), label
-    return out
 
 
 def _kind(classes: NDArray[Any]) -> str:

@@ -8,21 +8,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.labels import drop_missing, unique
 from ..core.rows import Probabilities, Rows
-from .classes import classes_from_columns, name_classes, named_order
-from .encoding import drop_missing, unique
-from .frames import column_names, columns_of, is_frame, position_named, surplus_columns
-from .label_tables import check_one_column, is_two_dimensional, read_table, table_columns
+from ..core.schema import Schema
+from .classes import name_classes, read_order
+from .column_classes import classes_from_columns, named_order
+from .frames import (
+    check_one_column,
+    column_names,
+    columns_of,
+    is_frame,
+    is_two_dimensional,
+    position_named,
+    read_table,
+    repeat_first_row,
+    select_columns,
+    surplus_columns,
+    table_columns,
+)
 from .labels import Labels, make_rows, read_labels
-from .order import read_order
 from .probabilities import read_proba
-from .row_spec import RowSpec
-from .schema import Schema
+from .row_spec import Piece, RowSpec
 from .single_column import is_single, positive_last
-from .time_order import read_time
-from .weights import check_frequencies, count_by_weight, read_groups, read_sample_weight
+from .weights import (
+    check_frequencies,
+    count_by_weight,
+    read_groups,
+    read_piece_groups,
+    read_piece_weight,
+    read_sample_weight,
+    read_time,
+)
 
-__all__ = ["Data", "output_names", "read_data"]
+__all__ = ["Data", "PieceReader", "output_names", "read_data"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,27 +74,27 @@ def read_data(spec: RowSpec) -> Data:
     Data
     """
     proba, y, classes = spec.proba, spec.y, spec.classes
-    known = y if isinstance(y, Labels) else None
+    read_before = y if isinstance(y, Labels) else None
     multioutput = _several(y)
-    if multioutput and known is None:
+    if multioutput and read_before is None:
         check_one_column(y, proba)
-    declared = classes is not None or known is not None
-    if known is None:
+    declared = classes is not None or read_before is not None
+    if read_before is None:
         classes = classes_from_columns(proba, y, classes, multioutput)
     else:
-        classes = known.classes if multioutput else known.classes[0]
+        classes = read_before.classes if multioutput else read_before.classes[0]
     columns = output_names(proba, y) if multioutput else None
     shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns}
     try:
         read = proba if isinstance(proba, Probabilities) else read_proba(proba, normalize=spec.normalize, **shape)
     except (ValueError, TypeError) as error:
         surplus = None if declared else _surplus(proba, y, spec.normalize, shape)
-        misfit = surplus if surplus or y is None or known is not None else _misfit(proba, y, shape)
+        misfit = surplus if surplus or y is None or read_before is not None else _misfit(proba, y, shape)
         raise misfit or error from None
-    labels = known if known is not None or y is None else read_labels(y, read, classes)
+    labels = read_before if read_before is not None or y is None else read_labels(y, read, classes)
     names = labels.classes if labels is not None else name_classes(classes, read)
     single = is_single(read)
-    if single and known is None:
+    if single and read_before is None:
         names, codes, turned = positive_last(names, None if labels is None else labels.codes, spec.pos_label)
         if labels is not None and codes is not None and turned:
             labels = replace(labels, classes=names, codes=codes, counts=None)
@@ -117,22 +135,21 @@ def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exce
 
     These are columns that y does not show; without y, those whose values can be no probabilities.
     """
-    if not is_frame(proba) or shape["multioutput"] or position_named(column_names(proba)):
+    names = column_names(proba) if is_frame(proba) else []
+    if not names or shape["multioutput"] or position_named(names) or len(set(map(str, names))) < len(names):
         return None
-    names = column_names(proba)
     if y is None:
         columns = map(np.asarray, columns_of(proba))
-        further = [name for name, own in zip(names, columns, strict=True) if not _may_be_probabilities(own)]
+        further = [name for name, values in zip(names, columns, strict=True) if not _may_be_probabilities(values)]
     else:
         (labels,) = table_columns(read_table(y)[0])
-        seen = set(map(str, unique(drop_missing(labels))[0]))
-        further = [name for name in names if str(name) not in seen]
+        observed = set(map(str, unique(drop_missing(labels))[0]))
+        further = [name for name in names if str(name) not in observed]
     kept = [name for name in names if name not in further]
     if not further or len(kept) < 2:
         return None
-    some = proba.select(kept) if hasattr(proba, "select") else proba[kept]
     try:
-        read_proba(some, normalize=normalize, **{**shape, "classes": kept})
+        read_proba(select_columns(proba, kept), normalize=normalize, **{**shape, "classes": kept})
     except (ValueError, TypeError):
         return None
     return surplus_columns(proba, further, kept, kind="class" if y is None else "label of y")
@@ -159,3 +176,98 @@ def output_names(proba: Any, y: Any) -> list[Any] | None:
     names = column_names(proba) if is_frame(proba) else []
     distinct = len(set(map(str, names))) == len(names)
     return names if names and distinct and not position_named(names) else None
+
+
+# --------------------------------------------------------------------------------------------- rows in pieces
+
+
+@dataclass(frozen=True, eq=False)
+class PieceReader:
+    """Reads pieces of one whole, each as rows of the same outputs and classes.
+
+    Parameters
+    ----------
+    schema : Schema
+    multioutput : bool or None
+        Whether y is 2-D; None without one.
+    classes : object
+        Of every column of the probabilities, where the user or the names of the columns say so.
+    columns : list or None
+        Names of the outputs, by which the columns of multilabel data frames are matched.
+    counts_rows : bool, default=False
+        Whether weights say how many rows each row stands for.
+
+    See Also
+    --------
+    PieceReader.of : settle these from a few rows and the labels that occur.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.data.arrays import PieceReader
+    >>> from metricwise.data.row_spec import Piece
+    >>> from metricwise.data.row_spec import RowSpec
+    >>> head = RowSpec(np.array([[0.2, 0.8]]), np.array(["no", "yes"]))
+    >>> reader = PieceReader.of(head)
+    >>> rows = reader.rows(Piece(np.array([[0.6, 0.4], [0.3, 0.7]]), np.array(["yes", "yes"])), start=1000)
+    >>> rows.codes.ravel().tolist(), rows.start
+    ([1, 1], 1000)
+    """
+
+    schema: Schema
+    multioutput: bool | None
+    classes: Any
+    columns: list[Any] | None
+    counts_rows: bool = False
+
+    @classmethod
+    def of(cls, head: RowSpec) -> PieceReader:
+        """Settle what the whole is of.
+
+        Parameters
+        ----------
+        head : RowSpec
+            The first row or more of the probabilities; and in the place of labels the distinct ones of all rows, as
+            many as there are, missing ones among them. Of weights it is enough that there are some.
+        """
+        several = None if head.y is None else is_two_dimensional(head.y)
+        n_rows = 1 if head.y is None else len(head.y)
+        proba = _repeated(head.proba, n_rows)
+        weight = None if head.weight is None else np.ones(n_rows)
+        data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None))
+        classes = classes_from_columns(proba, head.y, head.classes, several)
+        columns = output_names(proba, head.y) if several else None
+        return cls(data.schema, several, classes, columns, head.counts_rows)
+
+    def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
+        """Read a piece that begins at a row of the whole; `check` is False if its numbers have been checked before."""
+        proba = read_proba(
+            piece.proba,
+            multioutput=self.multioutput,
+            classes=self.classes,
+            columns=self.columns,
+            normalize=self.schema.normalize,
+            first_row=start,
+            check=check,
+        )
+        names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
+        labels = piece.y
+        if labels is not None and not isinstance(labels, Labels):
+            labels = read_labels(labels, proba, names, whole=False)
+        weight = read_piece_weight(piece.weight, proba.n_rows)
+        rows = Rows(proba, None if labels is None else labels.codes, weight, start=start)
+        if weight is not None and self.counts_rows:
+            check_frequencies(weight)
+            rows = count_by_weight(rows, weight)
+        if piece.groups is not None:
+            rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows))
+        return rows
+
+
+def _repeated(proba: Any, n_rows: int) -> Any:
+    """Return copies of the first row of probabilities."""
+    if isinstance(proba, (list, tuple)):
+        return [_repeated(output, n_rows) for output in proba]
+    if is_frame(proba):
+        return repeat_first_row(proba, n_rows)
+    return np.asarray(proba)[np.zeros(n_rows, dtype=np.intp)]

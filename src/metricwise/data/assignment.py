@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import listed, shown, warn
+from ..core.labels import Scales, python_labels
 from ..core.rows import Probabilities
-from .categories import Scales
-from .encoding import python_labels
 
 __all__ = ["warn_of_assignment"]
 
@@ -52,12 +51,12 @@ def warn_of_assignment(
         doubtful = (n_labels >= _FEWEST_LABELS) & (n_labels - n_right >= _DOUBTED_SHARE * n_labels)
         for at in np.flatnonzero(doubtful).tolist():
             m = span.start + at
-            found = _better_assignment(true[:, at], likeliest[:, at], int(proba.n_classes[m]))
-            if found is not None:
-                meant = dict(zip(python_labels(classes[m]), python_labels(classes[m][found[0]]), strict=True))
+            better = _better_assignment(true[:, at], likeliest[:, at], int(proba.n_classes[m]))
+            if better is not None:
+                meant = dict(zip(python_labels(classes[m]), python_labels(classes[m][better[0]]), strict=True))
                 order = (column_order[m] if column_order is not None else None) or tuple(meant)
                 pairs = [(label, meant[label]) for label in order]
-                _warn(pairs, *found[1:], block.ndim == 2, m if len(classes) > 1 else None)
+                _warn(pairs, *better[1:], block.ndim == 2, m if len(classes) > 1 else None)
                 return
 
 

@@ -12,37 +12,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, listed, shown
-from ..core.rows import Probabilities
-from .categories import Categories, Scales, categories_of, in_scale_order
-from .encoding import (
-    check_labels,
-    drop_missing,
+from ..core.errors import InvalidParameter, argument, listed, mention, shown
+from ..core.labels import (
+    Categories,
+    Scales,
+    in_scale_order,
     label_array,
+    per_output,
     python_labels,
     shared,
     sorted_labels,
     split_missing,
     unique,
 )
-from .frames import column_names, has_names, is_frame
-from .label_tables import read_table, table_columns
-from .probabilities import IntArray, is_list_of_outputs, per_output
+from ..core.rows import Probabilities
 
 __all__ = [
     "Classes",
     "checked_classes",
-    "classes_from_columns",
     "given_classes",
     "infer_classes",
     "infer_small",
     "is_number",
+    "kept_order",
     "name_classes",
-    "named_order",
     "ranges",
+    "read_order",
 ]
 
 Classes = tuple[NDArray[Any], ...]
+IntArray = NDArray[np.intp]
 
 
 def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
@@ -54,18 +53,21 @@ def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
 
 def name_classes(classes: Any, proba: Probabilities) -> Classes:
     """Return the labels of every output where there is no y: those given, or 0..K_m-1."""
-    found = ranges(proba.n_classes)
+    positions = ranges(proba.n_classes)
     if classes is None:
-        return found
-    given = given_classes(classes, proba)
-    return shared(plain if own is None else own for own, plain in zip(given, found, strict=True))
+        return positions
+    checked = given_classes(classes, proba)
+    return shared(
+        default if output_classes is None else output_classes
+        for output_classes, default in zip(checked, positions, strict=True)
+    )
 
 
 def given_classes(classes: Any, proba: Probabilities) -> tuple[NDArray[Any] | None, ...]:
     """Check the classes of each output; None for an output that they are not known of."""
     items = per_output(classes, proba.n_outputs)
-    known = iter(checked_classes([labels for labels in items if labels is not None]))
-    arrays = tuple(None if labels is None else next(known) for labels in items)
+    checked = iter(checked_classes([labels for labels in items if labels is not None]))
+    arrays = tuple(None if labels is None else next(checked) for labels in items)
     counts = proba.n_classes.tolist()
     distinct = {(id(labels), k): (labels, k) for labels, k in zip(arrays, counts, strict=True) if labels is not None}
     for labels, k in distinct.values():
@@ -98,97 +100,6 @@ def _distinct_labels(labels: Any, parameter: str) -> NDArray[Any]:
 # ------------------------------------------------------------------------------------------------- by column names
 
 
-def classes_from_columns(proba: Any, y: Any, classes: Any, multioutput: bool | None) -> Any:
-    """Take the classes from the column names of data frames, if `classes` does not say.
-
-    Parameters
-    ----------
-    proba : array-like, or list of M array-likes
-    y : array-like, or None
-    classes : array-like, list of array-likes, or None
-    multioutput : bool, optional
-        Whether y is 2-D; None if there is no y.
-
-    Returns
-    -------
-    classes
-        As given; for a frame the labels of its columns, in the order of y's categories if that has one, else sorted;
-        for a list a list, with None for what has no names.
-    """
-    if classes is not None:
-        return classes
-    outputs = proba if is_list_of_outputs(proba) and multioutput is not False else None
-    if outputs is None and (multioutput or not is_frame(proba)):
-        return None
-    frames: Sequence[Any] = [proba] if outputs is None else outputs
-    if not any(_is_named(frame) for frame in frames):
-        return None
-    labels: Sequence[Any] = [None] * len(frames) if y is None else list(table_columns(read_table(y)[0]))
-    if len(labels) != len(frames):  # another number of outputs: read_labels says so
-        return None
-    declared = (None if y is None else categories_of(y)) or [None] * len(frames)
-    found = [
-        _labels_of_columns(column_names(frame), own, categories) if _is_named(frame) else None
-        for frame, own, categories in zip(frames, labels, declared, strict=True)
-    ]
-    return found[0] if outputs is None else found
-
-
-def named_order(proba: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
-    """Return the classes of each output in the order of its named columns; None where that is how they stand anyway.
-
-    Parameters
-    ----------
-    proba : array-like, or list of M array-likes
-    classes : sequence of M ndarrays
-        Of each output.
-
-    Returns
-    -------
-    tuple of M tuples or None
-        None for an output whose columns have no names, or are in the order of the classes and sorted; None altogether
-        if there is no other.
-    """
-    frames = proba if is_list_of_outputs(proba) else [proba]
-    found = [_order_of(frame, python_labels(own)) for frame, own in zip(frames, classes, strict=False)]
-    return tuple(found) if len(found) == len(classes) and any(own is not None for own in found) else None
-
-
-def _order_of(frame: Any, labels: list[Any]) -> tuple[Any, ...] | None:
-    if not _is_named(frame):
-        return None
-    by_text = {str(label): label for label in labels}
-    names = list(map(str, column_names(frame)))
-    if len(names) != len(labels) or set(names) != set(by_text):
-        return None
-    order = [by_text[name] for name in names]
-    return None if order == labels == sorted_labels(labels) else tuple(order)
-
-
-def _is_named(proba: Any) -> bool:
-    return has_names(proba) and len(column_names(proba)) > 1
-
-
-def _labels_of_columns(names: list[Any], column: Any, categories: Categories | None) -> list[Any]:
-    """Return the labels that the columns of a frame are named by; those of y where the names are others."""
-    if column is None:
-        return names
-    seen = drop_missing(column)
-    check_labels(seen, "y")
-    labels = unique(seen)[0]
-    # A table read from a file has text for column names whatever the labels are.
-    declared = [] if categories is None else python_labels(categories.labels)
-    by_text = {str(label): label for label in [*declared, *labels]}
-    if set(labels) <= set(names):
-        found = names
-    elif set(map(str, labels)) <= set(map(str, names)):
-        found = [by_text.get(str(name), name) for name in names]
-    else:
-        return labels
-    # Sorted as labels always are: which class is the positive one must not hang on the order of the columns.
-    return in_scale_order(found, categories) or sorted_labels(found)
-
-
 # ------------------------------------------------------------------------------------------------------- by labels
 
 
@@ -200,13 +111,13 @@ def infer_small(labels: IntArray, n_classes: int, floating: bool, zero_known: bo
 
 
 def infer_classes(
-    seen: NDArray[Any], n_classes: int, categories: Categories | None, zero_known: Callable[[], bool], output: str
+    observed: NDArray[Any], n_classes: int, categories: Categories | None, zero_known: Callable[[], bool], output: str
 ) -> NDArray[Any]:
     """Return the classes of the columns of an array by the labels of its output, or ask for them.
 
     Parameters
     ----------
-    seen : ndarray
+    observed : ndarray
         The labels that are not missing.
     n_classes : int
         K_m.
@@ -217,13 +128,13 @@ def infer_classes(
     output : str
         For messages.
     """
-    labels = unique(seen)[0]
-    if n_classes == 2 and (seen.dtype.kind == "b" or (labels and all(isinstance(label, bool) for label in labels))):
+    labels = unique(observed)[0]
+    if n_classes == 2 and (observed.dtype.kind == "b" or (labels and all(isinstance(label, bool) for label in labels))):
         return np.array([False, True])
     if categories is not None:
-        known = python_labels(categories.labels)
-        if len(labels) == n_classes or len(known) == n_classes:
-            return _of_categories(labels if len(labels) == n_classes else known, categories, output)
+        category_labels = python_labels(categories.labels)
+        if len(labels) == n_classes or len(category_labels) == n_classes:
+            return _of_categories(labels if len(labels) == n_classes else category_labels, categories, output)
     if len(labels) == n_classes:
         return label_array(labels)
     if _are_codes(labels, n_classes, zero_known):
@@ -261,17 +172,101 @@ def is_number(value: Any) -> bool:
 
 def _of_categories(labels: list[Any], categories: Categories, output: str) -> NDArray[Any]:
     """Return the labels of a categorical column, sorted; ask where that is not the order of its scale."""
-    plain = sorted_labels(labels)
+    in_order = sorted_labels(labels)
     scale = in_scale_order(labels, categories)
-    if scale is None or scale == plain:
-        return label_array(plain)
+    if scale is None or scale == in_order:
+        return label_array(in_order)
     raise InvalidParameter(
         "proba",
         problem=(
             f"{output} is an ordered categorical, {' < '.join(map(shown, scale))}, and the columns of proba "
-            f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(plain)}. Pass "
+            f"have no names: they may be in that order, or sorted as in scikit-learn, {listed(in_order)}. Pass "
             f"{argument('classes')} with the label of each column (for a scikit-learn model, "
             "classes=model.classes_), or proba as a data frame with named columns"
         ),
         remedy="ordinal metrics follow the order of the categories either way",
     )
+
+
+# --------------------------------------------------------------------------------------------- order of classes
+
+
+def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | None) -> Scales | None:
+    """Return the classes of each output from the lowest to the highest, where somebody says so.
+
+    Parameters
+    ----------
+    order : array-like, list of M array-likes or None, or None
+        As the user gave it.
+    classes : sequence of M ndarrays
+    declared : tuple of M tuples or None, optional
+        The order by an ordered categorical.
+
+    Returns
+    -------
+    tuple of M tuples or None
+        None for an output without an order, and None altogether if no output has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.data.classes import read_order
+    >>> read_order(["low", "mid", "high"], [np.array(["high", "low", "mid"])], None)
+    (('low', 'mid', 'high'),)
+    """
+    if order is None:
+        return declared
+    items = per_output(order, len(classes), "order")
+    scales: list[tuple[Any, ...] | None] = []
+    for m, (labels, item) in enumerate(zip(classes, items, strict=True)):
+        other = None if declared is None else declared[m]
+        scale = other if item is None else _checked(item, labels, len(classes) > 1, m)
+        if other is not None and scale != other:
+            raise InvalidParameter(
+                "order",
+                problem=(
+                    f"{mention('order')} is {listed(scale or ())}, but y is an ordered categorical, "
+                    f"{' < '.join(map(shown, other))}"
+                ),
+                remedy="leave order out, or pass y.astype(str)",
+            )
+        scales.append(scale)
+    return tuple(scales) if any(scale is not None for scale in scales) else None
+
+
+def _checked(item: Any, classes: NDArray[Any], several: bool, m: int) -> tuple[Any, ...]:
+    """Return the order of one output, which must hold each of its classes once."""
+    (array,) = checked_classes([item], "order")
+    scale, labels = tuple(python_labels(array)), python_labels(classes)
+    if len(scale) != len(labels) or set(scale) != set(labels):
+        where = f" of output {m}" if several else ""
+        remedy = "; for outputs without an order, pass a list with None in their place" if several else ""
+        raise InvalidParameter(
+            "order",
+            f"hold each of the classes{where} once, from the lowest to the highest: {', '.join(map(shown, labels))}",
+            f"{listed(scale)}{remedy}",
+        )
+    return scale
+
+
+def kept_order(metadata: Any, classes: Sequence[NDArray[Any]]) -> Scales | None:
+    """Return the order that the metadata of a rule has of its classes; None for what is no order of them.
+
+    Rules of earlier versions say `ordered`, for each output: whether its classes are in their order.
+    """
+    orders, flags = metadata.order, metadata.ordered
+    class_labels = [python_labels(labels) for labels in classes]
+    if not isinstance(orders, (list, tuple)) or len(orders) != len(class_labels):
+        fits = isinstance(flags, (list, tuple)) and len(flags) == len(class_labels)
+        orders = (
+            [labels if flag is True else None for labels, flag in zip(class_labels, flags, strict=True)] if fits else ()
+        )
+    scales = tuple(
+        tuple(scale) if isinstance(scale, (list, tuple)) and _same_labels(scale, labels) else None
+        for scale, labels in zip(orders, class_labels, strict=False)
+    )
+    return scales if any(scale is not None for scale in scales) else None
+
+
+def _same_labels(scale: Sequence[Any], labels: Sequence[Any]) -> bool:
+    return len(scale) == len(labels) and all(label in scale for label in labels)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import InvalidParameter, argument, listed, shown
-from .single_column import known_positive
+from ..core.labels import known_positive
 
 __all__ = [
     "NoColumnsError",
@@ -93,12 +93,12 @@ def match_label(text: str, labels: Iterable[Any]) -> Any:
     >>> match_label("2", [1, 2]), match_label("3", [1, 2]), match_label("3", ["a", "b"]), match_label("1", [True])
     (2, 3, '3', True)
     """
-    known = list(labels)
-    for label in known:
+    candidates = list(labels)
+    for label in candidates:
         if text in _texts(label):
             return label
-    numbers = [label for label in known if isinstance(label, (int, float)) and not isinstance(label, bool)]
-    if known and len(numbers) == len(known):
+    numbers = [label for label in candidates if isinstance(label, (int, float)) and not isinstance(label, bool)]
+    if candidates and len(numbers) == len(candidates):
         value = _number(text)
         if value is not None:
             return float(value) if any(isinstance(label, float) for label in numbers) else value
@@ -196,7 +196,7 @@ def probability_columns(
 
     Examples
     --------
-    >>> from metricwise.data import probability_columns
+    >>> from metricwise.data.columns import probability_columns
     >>> probability_columns(["id", "a", "b"], ["a", "b"]).columns
     ('a', 'b')
     >>> found = probability_columns(["id", "p_1", "p_2", "p_3"], [1, 3], output="stars")
@@ -240,48 +240,48 @@ class _Search:
 
     def by_names(self, prefix: str | None, several: bool) -> ProbabilityColumns:
         """Return the first columns that are there for all classes, else for one of two."""
-        given = prefix or ""
-        bases = [] if self.output is None else [f"{given}{self.output}="]
+        base_prefix = prefix or ""
+        bases = [] if self.output is None else [f"{base_prefix}{self.output}="]
         if not several:
-            bases = [*bases, given] if prefix is not None else ["", *bases]
+            bases = [*bases, base_prefix] if prefix is not None else ["", *bases]
         attempts = [self._found(base) for base in bases]
-        for found in attempts:
-            if len(found) > 1 and not self._lacking(found):
-                return ProbabilityColumns(tuple(found.values()), tuple(found))
+        for columns in attempts:
+            if len(columns) > 1 and not self._lacking(columns):
+                return ProbabilityColumns(tuple(columns.values()), tuple(columns))
         if prefix is None and not several and len(self.labels) > 1:
             guess = self._guessed_prefix()
             if guess is not None:
-                found = self._found(guess)
-                return ProbabilityColumns(tuple(found.values()), tuple(found), guess)
-        for found in attempts:
-            if len(found) == 1 and len(self.labels) == 2 and next(iter(found)) == self._positive(self.labels):
-                ((label, name),) = found.items()
-                return ProbabilityColumns((name,), (*self._lacking(found), label))
-        alone = f"{given}{self.output}"
+                columns = self._found(guess)
+                return ProbabilityColumns(tuple(columns.values()), tuple(columns), guess)
+        for columns in attempts:
+            if len(columns) == 1 and len(self.labels) == 2 and next(iter(columns)) == self._positive(self.labels):
+                ((label, name),) = columns.items()
+                return ProbabilityColumns((name,), (*self._lacking(columns), label))
+        alone = f"{base_prefix}{self.output}"
         if prefix and alone in self.names:
             return ProbabilityColumns((alone,), self._pair())
-        raise self._incomplete(attempts, given, several)
+        raise self._incomplete(attempts, base_prefix, several)
 
     def _found(self, base: str) -> dict[Any, str]:
         """Columns that begin with `base` by the label that follows: one that is known, or may be one that is not."""
-        found: dict[Any, str] = {}
+        columns: dict[Any, str] = {}
         for name in self.names:
             if not name.startswith(base):
                 continue
             label = match_label(name.removeprefix(base), self.labels)
             if label not in self.labels and (self.complete or base == "" or not self._may_be_class(label)):
                 continue
-            if label in found:
+            if label in columns:
                 raise InvalidParameter(
                     "proba",
                     problem=(
-                        f"the columns {shown(found[label])} and {shown(name)} may both be the probability "
+                        f"the columns {shown(columns[label])} and {shown(name)} may both be the probability "
                         f"of {shown(label)}{self.title}"
                     ),
                     remedy="leave one out",
                 )
-            found[label] = name
-        return found
+            columns[label] = name
+        return columns
 
     def _may_be_class(self, label: Any) -> bool:
         """Whether what follows a prefix can be a label beside the others: text beside text, a number beside numbers."""
@@ -305,15 +305,15 @@ class _Search:
             )
         return prefixes[0] if prefixes else None
 
-    def _lacking(self, found: dict[Any, str]) -> list[Any]:
-        return [label for label in self.labels if label not in found]
+    def _lacking(self, columns: dict[Any, str]) -> list[Any]:
+        return [label for label in self.labels if label not in columns]
 
     def _pair(self) -> tuple[Any, Any]:
         """The two classes of a binary output, the positive one last."""
         labels = self.labels
         if len(labels) < 2:  # one of several outputs, of which little is known
-            known = [[False, True]] if any(isinstance(label, bool) for label in labels) else _PAIRS
-            labels = next((pair for pair in known if set(labels) <= set(pair)), labels)
+            pairs = [[False, True]] if any(isinstance(label, bool) for label in labels) else _PAIRS
+            labels = next((pair for pair in pairs if set(labels) <= set(pair)), labels)
         if len(labels) != 2:
             raise InvalidParameter(
                 "proba",
@@ -344,9 +344,9 @@ class _Search:
 
     def _incomplete(self, attempts: list[dict[Any, str]], prefix: str, several: bool) -> NoColumnsError:
         """Return the error where classes have no columns: some of them, or all."""
-        found = max(attempts, key=len)
-        there = f"the columns are {few(self.names)}"
-        if found and self._lacking(found):
+        columns = max(attempts, key=len)
+        available = f"the columns are {few(self.names)}"
+        if columns and self._lacking(columns):
             alone = (
                 f", or set {argument('pos_label')} if the other class is the positive one"
                 if len(self.labels) == 2
@@ -355,8 +355,8 @@ class _Search:
             doubt = f" If it is not a class but marks missing labels, leave those empty{alone}."
             return NoColumnsError(
                 "proba",
-                problem=f"there is no column for the class {shown(self._lacking(found)[0])}{self.title}, although "
-                f"there is {few(list(found.values()))}; {there}.{'' if self.of_rule else doubt}",
+                problem=f"there is no column for the class {shown(self._lacking(columns)[0])}{self.title}, although "
+                f"there is {few(list(columns.values()))}; {available}.{'' if self.of_rule else doubt}",
             )
         example = str(self.labels[-1]) if self.labels else "class"
         classes = f", {few(self.labels)}" if self.labels else ""
@@ -371,23 +371,23 @@ class _Search:
             )
             if len(self.labels) <= 2:
                 remedy += f"; a single column for two classes may have any name, given by {argument('Table.proba')}"
-        return NoColumnsError("proba", problem=f"no columns hold the probabilities{self.title}: {remedy}; {there}")
+        return NoColumnsError("proba", problem=f"no columns hold the probabilities{self.title}: {remedy}; {available}")
 
 
 # -------------------------------------------------------------------------------------------- as probabilities are read
 
 
-def all_classes(declared: list[Any] | None, found: ProbabilityColumns, labels: Sequence[Any]) -> list[Any] | None:
+def all_classes(declared: list[Any] | None, columns: ProbabilityColumns, labels: Sequence[Any]) -> list[Any] | None:
     """Return the classes that must be said: those given, and numbers that columns show and labels do not."""
-    unseen = [label for label in found.classes if label not in labels]
+    unseen = [label for label in columns.classes if label not in labels]
     if declared is not None or not unseen or any(isinstance(label, str) for label in unseen):
         return declared
-    return sorted(found.classes)
+    return sorted(columns.classes)
 
 
-def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str]) -> None:
+def check_singles(columns: Sequence[ProbabilityColumns], outputs: Sequence[str]) -> None:
     """Refuse single columns of some of several outputs."""
-    single = [one.single for one in found]
+    single = [output.single for output in columns]
     if any(single) and not all(single):
         lacking = outputs[single.index(True)]
         raise InvalidParameter(
@@ -398,26 +398,26 @@ def check_singles(found: Sequence[ProbabilityColumns], outputs: Sequence[str]) -
 
 
 def tables_of_columns(
-    numbers: Any, found: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
+    numbers: Any, columns: Sequence[ProbabilityColumns], outputs: Sequence[str], declared: Sequence[list[Any] | None]
 ) -> tuple[Any, Any]:
     """Return the columns of an Arrow table as probabilities are taken, and the classes that must be said with them.
 
     Parameters
     ----------
     numbers : pyarrow.Table
-    found : sequence of ProbabilityColumns
+    columns : sequence of ProbabilityColumns
         Of each output.
     outputs : sequence of str
         Names of the outputs.
     declared : sequence of lists or None
         Classes of each output, where they are said; see :func:`all_classes`.
     """
-    if all(one.single for one in found):
-        parts = numbers.select([one.columns[0] for one in found])
-        pairs = [list(one.classes) for one in found]
-        return (parts, pairs[0]) if len(found) == 1 else (parts.rename_columns(list(outputs)), pairs)
-    frames = [numbers.select(list(one.columns)).rename_columns(list(map(str, one.classes))) for one in found]
-    return (frames[0], declared[0]) if len(found) == 1 else (frames, list(declared))
+    if all(output.single for output in columns):
+        parts = numbers.select([output.columns[0] for output in columns])
+        pairs = [list(output.classes) for output in columns]
+        return (parts, pairs[0]) if len(columns) == 1 else (parts.rename_columns(list(outputs)), pairs)
+    frames = [numbers.select(list(output.columns)).rename_columns(list(map(str, output.classes))) for output in columns]
+    return (frames[0], declared[0]) if len(columns) == 1 else (frames, list(declared))
 
 
 def few(names: Sequence[Any]) -> str:

@@ -12,27 +12,22 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, mention, shown
-from ..core.rows import Probabilities, Rows
-from .categories import Scales, categories_of, scales_of
-from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
-from .encoding import (
-    BoolArray,
+from ..core.labels import (
+    Scales,
     check_labels,
-    code_type,
     drop_missing,
-    encode_column,
     is_range,
     label_array,
-    recode,
-    seen_numbers,
+    per_output,
     shared,
-    small_numbers,
     split_missing,
     unique,
-    whole_codes,
 )
-from .label_tables import read_table, table_columns, table_shape
-from .probabilities import per_output
+from ..core.rows import Probabilities, Rows
+from ..kernels import code_type
+from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
+from .encoding import BoolArray, encode_column, recode, seen_numbers, small_numbers, whole_codes
+from .frames import categories_of, read_table, scales_of, table_columns, table_shape
 
 __all__ = ["Labels", "make_rows", "observed_labels", "read_labels", "read_pair"]
 
@@ -103,13 +98,13 @@ def read_labels(y: Any, proba: Probabilities, classes: Any, *, whole: bool = Tru
         )
     if n_rows != proba.n_rows:
         raise InvalidParameter("y", f"have as many rows as proba, {proba.n_rows}", n_rows)
-    given = None if classes is None else given_classes(classes, proba)
+    checked = None if classes is None else given_classes(classes, proba)
     declared = categories_of(y)
-    plain = declared is None and (given is None or all(labels is not None for labels in given))
+    uncategorized = declared is None and (checked is None or all(labels is not None for labels in checked))
     codes, names, counts = (
-        (plain and _read_whole(table, proba, given))
-        or (plain and _read_small(table, proba, given))
-        or _read_columns(table, proba, given, declared, multioutput)
+        (uncategorized and _read_whole(table, proba, checked))
+        or (uncategorized and _read_small(table, proba, checked))
+        or _read_columns(table, proba, checked, declared, multioutput)
     )
     if whole:
         _check_observed(codes, names, counts)
@@ -130,16 +125,18 @@ def _check_observed(codes: NDArray[Any], classes: Classes, counts: NDArray[np.fl
 Read = tuple[NDArray[Any], Classes, NDArray[np.float64]]  # codes, classes, and labels of each class
 
 
-def _read_whole(table: Any, proba: Probabilities, given: Any) -> Read | None:
+def _read_whole(table: Any, proba: Probabilities, classes: Any) -> Read | None:
     """Labels that are codes already."""
-    if given is not None and not all(is_range(labels) for labels in {id(labels): labels for labels in given}.values()):
+    if classes is not None and not all(
+        is_range(labels) for labels in {id(labels): labels for labels in classes}.values()
+    ):
         return None
     codes = whole_codes(table, proba.n_classes, proba.width)
     if codes is None:
         return None
     counts = kernels.tally(codes, None, proba.width)
-    if given is not None:
-        return codes, given, counts
+    if classes is not None:
+        return codes, classes, counts
     boolean = table.dtype.kind == "b"
     if boolean:
         settled = proba.n_classes == 2
@@ -155,46 +152,48 @@ def _zero_known(proba: Probabilities, shows_zero: BoolArray) -> BoolArray:
     So it is where proba is the probability of class 1, and for a binary output among others one of which shows a 0. A
     single output of one class is refused anyway, and for that reason.
     """
-    known = np.full(proba.n_outputs, proba.n_outputs == 1)
+    zero_is_class = np.full(proba.n_outputs, proba.n_outputs == 1)
     for block, span in proba.spans():
-        known[span] |= block.ndim == 2
-    return np.asarray(known | bool((proba.n_classes[shows_zero] == 2).any()))
+        zero_is_class[span] |= block.ndim == 2
+    return np.asarray(zero_is_class | bool((proba.n_classes[shows_zero] == 2).any()))
 
 
-def _read_small(table: Any, proba: Probabilities, given: Any) -> Read | None:
+def _read_small(table: Any, proba: Probabilities, classes: Any) -> Read | None:
     """Small whole numbers, with gaps or as floats."""
     numbers = small_numbers(table)
     if numbers is None or table.dtype.kind == "b":  # False and True are labels of their own
         return None
-    seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
-    if given is None:
-        own = table.dtype.kind == "f"
-        zero = _zero_known(proba, seen[:, 0])
+    occurs = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
+    if classes is None:
+        is_float = table.dtype.kind == "f"
+        zero = _zero_known(proba, occurs[:, 0])
         keys = list(zip(proba.n_classes.tolist(), zero.tolist(), strict=True))
-        given = _per_pattern(seen, keys, lambda row, key: infer_small(np.flatnonzero(row), key[0], own, key[1]))
-    codes = None if given is None else recode(numbers, seen, given)
+        classes = _per_pattern(
+            occurs, keys, lambda row, key: infer_small(np.flatnonzero(row), key[0], is_float, key[1])
+        )
+    codes = None if classes is None else recode(numbers, occurs, classes)
     if codes is None:
         return None
     codes = codes.astype(code_type(proba.width), copy=False)
-    return codes, given, kernels.tally(codes, None, proba.width)
+    return codes, classes, kernels.tally(codes, None, proba.width)
 
 
 def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], NDArray[Any] | None]) -> Classes | None:
     """Make the classes of each output, once for outputs of equal rows and keys; None where one has none."""
     made: dict[Any, NDArray[Any] | None] = {}
-    found = []
+    classes = []
     for row, key in zip(rows, keys, strict=True):
         pattern = (row.tobytes(), key)
         if pattern not in made:
             made[pattern] = make(row, key)
-        found.append(made[pattern])
-    return None if any(labels is None for labels in made.values()) else shared(found)  # type: ignore[arg-type]  # no None in it
+        classes.append(made[pattern])
+    return None if any(labels is None for labels in made.values()) else shared(classes)  # type: ignore[arg-type]  # no None in it
 
 
-def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, multioutput: bool) -> Read:
+def _read_columns(table: Any, proba: Probabilities, classes: Any, declared: Any, multioutput: bool) -> Read:
     """Labels of any kind."""
     codes = np.empty((proba.n_rows, proba.n_outputs), dtype=code_type(proba.width))
-    found = []
+    column_classes = []
 
     @cache
     def zero_known() -> BoolArray:
@@ -204,13 +203,13 @@ def _read_columns(table: Any, proba: Probabilities, given: Any, declared: Any, m
     for m, column in enumerate(table_columns(table)):
         output = f"output {m} of y" if multioutput else "y"
 
-        def infer(seen: NDArray[Any], m: int = m, output: str = output) -> NDArray[Any]:
-            own = None if declared is None else declared[m]
-            return infer_classes(seen, int(proba.n_classes[m]), own, lambda: bool(zero_known()[m]), output)
+        def infer(observed: NDArray[Any], m: int = m, output: str = output) -> NDArray[Any]:
+            categories = None if declared is None else declared[m]
+            return infer_classes(observed, int(proba.n_classes[m]), categories, lambda: bool(zero_known()[m]), output)
 
-        codes[:, m], labels = encode_column(column, None if given is None else given[m], infer, output)
-        found.append(labels)
-    return codes, shared(found), kernels.tally(codes, None, proba.width)
+        codes[:, m], labels = encode_column(column, None if classes is None else classes[m], infer, output)
+        column_classes.append(labels)
+    return codes, shared(column_classes), kernels.tally(codes, None, proba.width)
 
 
 def _distinct(column: Any) -> list[Any]:
@@ -235,19 +234,21 @@ def observed_labels(y: Any) -> Labels:
     table, multioutput = read_table(y)
     numbers = small_numbers(table)
     if numbers is not None:
-        seen = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
-        found = _per_pattern(seen, [None] * len(seen), lambda row, _: np.flatnonzero(row).astype(table.dtype))
-        whole = None if found is None else recode(numbers, seen, found)
-        assert found is not None and whole is not None  # every number that is seen is a class
-        return Labels(whole.astype(np.intp), found, multioutput, scales=scales_of(y, found))
+        occurs = seen_numbers(numbers, max(int(numbers.max()) + 1, 1))
+        number_classes = _per_pattern(
+            occurs, [None] * len(occurs), lambda row, _: np.flatnonzero(row).astype(table.dtype)
+        )
+        whole = None if number_classes is None else recode(numbers, occurs, number_classes)
+        assert number_classes is not None and whole is not None  # every number that is seen is a class
+        return Labels(whole.astype(np.intp), number_classes, multioutput, scales=scales_of(y, number_classes))
     codes = np.full(table_shape(table), -1, dtype=np.intp)
     classes = []
     for m, column in enumerate(table_columns(table)):
         values, mask = split_missing(column)
         check_labels(values[~mask], f"output {m} of y" if multioutput else "y")
         labels, codes[~mask, m] = unique(values[~mask])
-        own = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
-        classes.append(own)
+        label_values = np.array(labels, dtype=values.dtype) if values.dtype.kind != "O" else label_array(labels)
+        classes.append(label_values)
     names = shared(classes)
     return Labels(codes, names, multioutput, scales=scales_of(y, names))
 
@@ -265,10 +266,10 @@ def read_pair(true: Any, predicted: Any, classes: Any = None) -> tuple[NDArray[A
     (n_rows, n_outputs), other = table_shape(first), table_shape(second)
     if (n_rows, n_outputs) != other:
         raise InvalidParameter("y_pred", f"have the shape of y_true, {(n_rows, n_outputs)}", other)
-    given = None if classes is None else checked_classes(per_output(classes, n_outputs))
+    checked = None if classes is None else checked_classes(per_output(classes, n_outputs))
     if n_rows == 0:
         raise InvalidParameter("y_true", "have at least one row", "none")
-    codes, guesses, names = _pair_of_numbers(first, second, given) or _pair_of_columns(first, second, given)
+    codes, guesses, names = _pair_of_numbers(first, second, checked) or _pair_of_columns(first, second, checked)
     return codes, _fill_predicted(codes, guesses, several), names
 
 
@@ -290,7 +291,7 @@ def _fill_predicted(true: NDArray[Any], predicted: NDArray[Any], several: bool) 
 
 
 def _pair_of_numbers(
-    first: Any, second: Any, given: Classes | None
+    first: Any, second: Any, classes: Classes | None
 ) -> tuple[NDArray[Any], NDArray[Any], Classes] | None:
     """`read_pair` for small whole numbers, all outputs at once."""
     true = small_numbers(first)
@@ -298,15 +299,15 @@ def _pair_of_numbers(
     if true is None or predicted is None:
         return None
     width = max(int(true.max()), int(predicted.max()), 0) + 1
-    seen, also = seen_numbers(true, width), seen_numbers(predicted, width)
-    if given is None:
-        labels = seen | also
+    true_occurs, also = seen_numbers(true, width), seen_numbers(predicted, width)
+    if classes is None:
+        labels = true_occurs | also
         floats = (first.dtype.kind == "f", second.dtype.kind == "f")
-        rows = np.stack([labels, seen], axis=1)
-        given = _per_pattern(rows, [None] * len(rows), lambda row, _: _pair_classes(row[0], row[1], *floats))
-        assert given is not None  # any set of numbers will do
-    codes = (recode(true, seen, given), recode(predicted, also, given))
-    return None if codes[0] is None or codes[1] is None else (codes[0], codes[1], given)
+        rows = np.stack([labels, true_occurs], axis=1)
+        classes = _per_pattern(rows, [None] * len(rows), lambda row, _: _pair_classes(row[0], row[1], *floats))
+        assert classes is not None  # any set of numbers will do
+    codes = (recode(true, true_occurs, classes), recode(predicted, also, classes))
+    return None if codes[0] is None or codes[1] is None else (codes[0], codes[1], classes)
 
 
 def _pair_classes(labels: BoolArray, true: BoolArray, float_true: bool, float_predicted: bool) -> NDArray[Any]:
@@ -317,14 +318,14 @@ def _pair_classes(labels: BoolArray, true: BoolArray, float_true: bool, float_pr
     return np.flatnonzero(labels).astype(np.float64 if floating[labels].any() else np.intp)
 
 
-def _pair_of_columns(first: Any, second: Any, given: Classes | None) -> tuple[NDArray[Any], NDArray[Any], Classes]:
+def _pair_of_columns(first: Any, second: Any, classes: Classes | None) -> tuple[NDArray[Any], NDArray[Any], Classes]:
     """`read_pair` for labels of any kind."""
     codes: list[list[NDArray[Any]]] = [[], []]
     names = []
     for m, (true, predicted) in enumerate(zip(table_columns(first), table_columns(second), strict=True)):
         for column, name in ((true, "true"), (predicted, "pred")):
             check_labels(drop_missing(column), f"output {m} of y_{name}")
-        labels = _seen_in(true, predicted) if given is None else given[m]
+        labels = _seen_in(true, predicted) if classes is None else classes[m]
         for side, column, name in ((codes[0], true, "true"), (codes[1], predicted, "pred")):
             side.append(encode_column(column, labels, label_array, f"output {m} of y_{name}")[0])
         names.append(labels)

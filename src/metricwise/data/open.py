@@ -13,12 +13,12 @@ import numpy as np
 
 from ..core.errors import InvalidParameter
 from ..core.rows import Rows
-from .arrays import read_data
-from .frames import is_lazy, is_table
+from ..core.schema import Schema
+from .arrays import PieceReader, read_data
+from .frames import host_array, is_lazy, is_table, is_tensor, shared_array
 from .row_spec import RowSpec
-from .schema import Schema
-from .sources import MemorySource, SourceBase
-from .tensors import host_array, is_tensor, shared_array
+from .sources.base import SourceBase
+from .sources.memory import MemorySource
 from .weights import check_sum
 
 __all__ = ["Engine", "open_rows"]
@@ -47,7 +47,8 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
 
     >>> from metricwise.data.open import open_rows
     >>> from metricwise.data.row_spec import RowSpec
-    >>> from metricwise.data.sources import ChunkedSource, MemorySource
+    >>> from metricwise.data.sources.chunked import ChunkedSource
+    >>> from metricwise.data.sources.memory import MemorySource
     >>> def in_chunks(rows, schema):
     ...     return ChunkedSource.of(MemorySource(rows, schema), 2)
     >>> schema, source = open_rows(RowSpec([0.1, 0.3, 0.9], ["no", "no", "yes"], pos_label="yes"), engine=in_chunks)
@@ -58,21 +59,18 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
     if is_lazy(spec.proba):
         from .sources.dask_reading import read_collection
 
-        data, source = read_collection(spec)
-        return data.schema, _checked(source)
+        return _checked(read_collection(spec, PieceReader.of))
     if is_table(spec.proba, spec.y):
         from .sources.tables import read_table_source
-        from .tables import Table
+        from .tables.reading import Table
 
         table = spec.proba if isinstance(spec.proba, Table) else Table(spec.proba)
-        data, batches = read_table_source(table, spec)
-        return data.schema, _checked(batches)
+        return _checked(read_table_source(table, spec, PieceReader.of))
     spec = replace(spec, proba=_shared(spec.proba), y=host_array(spec.y) if is_tensor(spec.y) else spec.y)
     if is_tensor(spec.proba):
         from .sources.tensors import read_tensor
 
-        data, batches = read_tensor(spec)
-        return data.schema, _checked(batches)
+        return _checked(read_tensor(spec, PieceReader.of))
     data = read_data(spec)
     row_source = (engine or MemorySource)(data.rows, data.schema)
     if data.counts is not None:
@@ -95,13 +93,13 @@ def _mapped(values: Any) -> Any:
 def _shared(proba: Any) -> Any:
     """Return tensors of other libraries as arrays of the same memory, where NumPy can share it."""
     if isinstance(proba, (list, tuple)) and len(proba) and is_tensor(proba[0]):
-        return [host_array(one) for one in proba]
+        return [host_array(tensor) for tensor in proba]
     array = shared_array(proba) if is_tensor(proba) else None
     return proba if array is None else array
 
 
-def _checked(source: SourceBase) -> SourceBase:
-    """Refuse weights of rows that were read in pieces by what they add up to; that none is positive is said later."""
+def _checked(source: SourceBase) -> tuple[Schema, SourceBase]:
+    """Return a source and its schema; refuse weights with a sum that is too small or too large."""
     if source.weighted and source.labelled and source.class_weights.any():
         check_sum(float(source.class_weights.sum()), None)
-    return source
+    return source.schema, source

@@ -10,47 +10,20 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, shown
+from ..core.labels import has_masked, missing_rows, per_output
 from ..core.rows import Probabilities
-from .encoding import has_masked, missing_rows
-from .frames import as_array, is_frame, match_columns, refuse_lazy
+from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
 
-__all__ = ["Probabilities", "is_list_of_outputs", "per_output", "read_proba", "sum_tolerance"]
+__all__ = ["Probabilities", "read_proba", "sum_tolerance"]
 
 IntArray = NDArray[np.intp]
 
 _CHECK_ROWS = 1 << 14
-_MEANING = {"classes": "in column order", "order": "from the lowest to the highest"}
 
 
 def sum_tolerance(n_classes: int) -> float:
     """How far a row of probabilities may be from summing to 1: rounding to two decimals is accepted, more is not."""
     return min(0.005 * n_classes + 1e-6, 0.05)
-
-
-def _is_scalar(values: Any) -> bool:
-    return getattr(values, "shape", None) == ()
-
-
-def per_output(classes: Any, n_outputs: int, parameter: str = "classes") -> list[Any]:
-    """Class labels of each output, None where they are not known; labels given once are those of every output."""
-    if classes is None:
-        return [None] * n_outputs
-    if (
-        isinstance(classes, (str, bytes, set, frozenset, dict))
-        or not hasattr(classes, "__len__")
-        or _is_scalar(classes)
-    ):
-        raise InvalidType(
-            parameter, f"be a list of labels {_MEANING[parameter]}, or one such list per output", shown(classes)
-        )
-    items = list(classes)
-    lists = [hasattr(item, "__len__") and not isinstance(item, (str, bytes)) for item in items]
-    nested = any(lists)
-    if nested and not all(is_list or item is None for item, is_list in zip(items, lists, strict=True)):
-        raise InvalidType(parameter, "be labels, or a list of labels for each output", shown(items))
-    if nested and len(items) != n_outputs:
-        raise InvalidParameter(parameter, f"hold the labels of each of {n_outputs} outputs", f"{len(items)} lists")
-    return items if nested else [items] * n_outputs
 
 
 def read_proba(
@@ -94,7 +67,7 @@ def read_proba(
 
     Examples
     --------
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> proba = read_proba([[0.7, 0.2, 0.1], [0.2, 0.2, 0.6]])
     >>> proba.n_rows, proba.n_classes.tolist()
     (2, [3])
@@ -117,13 +90,6 @@ def read_proba(
     if check:
         _check_values(result, first_row)
     return result
-
-
-def is_list_of_outputs(proba: Any) -> bool:
-    """Whether `proba` is a list of one table per output; a list of lists of numbers is one array."""
-    if not isinstance(proba, (list, tuple)) or len(proba) == 0:
-        return False
-    return is_frame(proba[0]) or (hasattr(proba[0], "shape") and np.ndim(proba[0]) == 2)
 
 
 def _float_array(values: Any) -> NDArray[Any]:
@@ -236,14 +202,14 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any) -> IntArray:
     if classes is None or len(widths) == 1 or blocks[0].ndim == 2:
         return widths
     listed = per_output(classes, len(widths))
-    given = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
-    if (given > widths).any():
-        m = int(np.argmax(given > widths))
+    n_labels = np.array([k if names is None else len(names) for names, k in zip(listed, widths, strict=True)], np.intp)
+    if (n_labels > widths).any():
+        m = int(np.argmax(n_labels > widths))
         raise InvalidParameter(
             "classes",
-            problem=f"classes of output {m} must have one label per column of proba, {widths[m]}, got {given[m]}",
+            problem=f"classes of output {m} must have one label per column of proba, {widths[m]}, got {n_labels[m]}",
         )
-    return given
+    return n_labels
 
 
 def _check_values(proba: Probabilities, first_row: int) -> None:

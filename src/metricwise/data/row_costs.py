@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
-from .encoding import has_masked
+from ..core.labels import has_masked
 
 __all__ = ["read_row_costs", "table_of"]
 
@@ -55,15 +55,15 @@ def read_row_costs(
         raise InvalidParameter("cost", "hold numbers of up to 1.8e308", "a larger one") from None
     except (TypeError, ValueError):
         raise InvalidParameter("cost", "be an array of numbers", type(cost).__name__) from None
-    own = (k, k + 1)
-    wanted = [(n_rows, k), (n_rows, k, k)] if not abstain or abstain_cost is not None else []
-    wanted += [(n_rows, *own)] if abstain and abstain_cost is None else []
-    if array.shape not in wanted:
-        table = array.shape in ((k, k), own)
+    with_abstention = (k, k + 1)
+    allowed = [(n_rows, k), (n_rows, k, k)] if not abstain or abstain_cost is not None else []
+    allowed += [(n_rows, *with_abstention)] if abstain and abstain_cost is None else []
+    if array.shape not in allowed:
+        table = array.shape in ((k, k), with_abstention)
         remedy = "; for one table for all rows, use metric=metrics.Cost(cost)" if table else ""
         if abstain and abstain_cost is None:
             remedy = f"; the last column is the cost of abstaining, or set abstain= to the cost{remedy}"
-        shapes = " or ".join(map(str, wanted))
+        shapes = " or ".join(map(str, allowed))
         raise InvalidParameter("cost", f"have shape {shapes}, for each row and true class", f"{array.shape}{remedy}")
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])

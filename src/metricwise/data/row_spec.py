@@ -1,19 +1,224 @@
-"""What users hand in about rows, unread: one field for each argument, whichever entry point takes it.
+"""Rows as they were passed, unread: the arguments about rows, and the wrappers that say what they mean.
 
-Owns what stands beside an array in the same argument: :class:`Frequencies`, :class:`InTime`, :class:`Sensitive`. Must
-not know where rows lie, nor read them.
+`optimize`, `evaluate`, the estimators and the command line fill a `RowSpec`; `open.py` reads it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
-from .sensitive import Sensitive, SensitiveFeatures, read_sensitive_features
-from .time_order import InTime
-from .weights import Frequencies
+import numpy as np
 
-__all__ = ["RowSpec"]
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
+from ..core.rows import Rows
+from ..core.schema import Schema
+
+__all__ = ["Frequencies", "InTime", "Piece", "RowSpec", "RowValues", "Sensitive", "take_rows"]
+
+
+T = TypeVar("T", bound="RowValues")
+
+
+def take_rows(values: Any, rows: Any) -> Any:
+    """Return the values of some rows, given by a mask, a slice or indices."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if isinstance(values, (list, tuple)):
+        return [values[row] for row in np.arange(len(values))[rows].tolist()]
+    return values.take(rows) if hasattr(values, "to_pydict") else values[rows]
+
+
+class RowValues:
+    """Base of dataclasses with a field of values by row, named by `by_row`, and fields about all of them."""
+
+    by_row: ClassVar[str]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the values: scikit-learn splits what has one by rows."""
+        values = getattr(self, self.by_row)
+        return tuple(values.shape) if hasattr(values, "shape") else (len(values),)
+
+    def __getitem__(self: T, rows: Any) -> T:
+        """Return the same of some rows."""
+        rows = rows[0] if isinstance(rows, tuple) else rows
+        return cast(T, replace(cast(Any, self), **{self.by_row: take_rows(getattr(self, self.by_row), rows)}))
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies(RowValues):
+    """Sample weights that count rows: how many rows each row stands for.
+
+    Can be passed as `sample_weight`. The rule is the one that the same weights give without it, which say how much a
+    row matters; the standard errors of estimates for new rows differ.
+
+    Parameters
+    ----------
+    weight : array-like of shape (N,)
+        Whole numbers; for a :class:`metricwise.Table`, the name of a column.
+
+    See Also
+    --------
+    metricwise.optimize : Find a rule.
+    metricwise.evaluate : Evaluate a rule, with intervals that allow for the number of rows.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba, y, counts = [0.2, 0.4, 0.7, 0.8], [0, 0, 1, 1], [30, 10, 10, 40]
+    >>> rule = mw.WeightedRule.from_thresholds(0.75)
+    >>> as_rows = mw.evaluate(rule, proba, y, "accuracy", sample_weight=mw.Frequencies(counts))["accuracy"]
+    >>> as_weights = mw.evaluate(rule, proba, y, "accuracy", sample_weight=counts)["accuracy"]
+    >>> as_rows.value.estimate == as_weights.value.estimate, as_rows.value.low > as_weights.value.low
+    (True, True)
+    """
+
+    weight: Any
+
+    by_row: ClassVar[str] = "weight"
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        if isinstance(self.weight, Frequencies):
+            raise InvalidType("weight", "be the weights of rows", "a Frequencies")
+
+
+@dataclass(frozen=True, eq=False)
+class InTime(RowValues):
+    """When rows were observed, and how far they depend on one another: a value for `groups`.
+
+    Parameters
+    ----------
+    time : array-like of shape (N,)
+        When each row was observed, as numbers or dates.
+    length : int, optional
+        Rows further apart in time than this number of rows are taken to be independent of one another: stretches of so
+        many neighbours are kept together in resamples and standard errors. It should be several times as long as
+        dependence lasts. None: measured on the rows.
+
+    See Also
+    --------
+    metricwise.optimize : Find a rule, judged on stretches of time that it was not fitted to.
+    metricwise.evaluate : Evaluate a rule, with intervals that allow for dependence.
+
+    Notes
+    -----
+    The length is measured by the spectrum of the influences of rows on the metric, and of the differences of labels
+    and probabilities: the slow part is fitted by an autoregression of order 1 with noise, by Whittle's likelihood. It
+    is at least the cube root of N and a 24th of N, because weak dependence that lasts cannot be told from none,
+    and at most a fifth of N. Intervals have the quantiles of Student's distribution for the number of stretches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> proba = rng.beta(1, 3, 1000)
+    >>> y = (rng.random(1000) < proba).astype(int)
+    >>> rule = mw.WeightedRule.from_thresholds(0.35)
+    >>> evaluation = mw.evaluate(rule, proba, y, "f1", groups=mw.InTime(np.arange(1000), length=20))
+    >>> evaluation.notes[0]
+    'Rows are taken to depend on one another over at most 20 rows (as given): intervals rest on 50 stretches of time.'
+    """
+
+    time: Any
+    length: int | None = None
+
+    by_row: ClassVar[str] = "time"
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        length: Any = self.length
+        if length is None:
+            return
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
+            raise InvalidParameter("length", "be a whole number of rows, at least 1", shown(length))
+
+
+_UNKNOWN = ("refuse", "abstain", "blind")
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitive(RowValues):
+    """The sensitive group of every row, whether a rule may use it, and what becomes of rows of other groups.
+
+    Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,) or (N, F)
+        The group of every row, by name or number; several columns are combined.
+    unknown : {"refuse", "abstain", "blind"}, default="refuse"
+        What a rule by group does about rows whose group is missing, or was not among the rows that it was fitted to:
+        raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
+        same rows without their groups, for the same metric and for the constraints that are not about groups. No
+        constraint is promised for such rows.
+    group_aware : bool, default=True
+        Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
+        :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
+        groups; it is found by a local search.
+
+    See Also
+    --------
+    metricwise.optimize : Takes it as `sensitive_features`.
+    metricwise.GroupedRule : The rule, with the rule for other groups in `other`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> group, p = np.repeat(["a", "b"], 200), rng.random(400)
+    >>> y = (rng.random(400) < p).astype(int)
+    >>> known = mw.Sensitive(group, unknown="blind")
+    >>> rule = mw.optimize(p, y, "f1", subject_to="demographic_parity <= 0.3", sensitive_features=known).rule
+    >>> rule.unknown, rule.predict([0.9, 0.1], sensitive_features=["c", None]).tolist()
+    ('blind', [1, 0])
+    """
+
+    values: Any
+    unknown: str = "refuse"
+    group_aware: bool = True
+
+    by_row: ClassVar[str] = "values"
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        if isinstance(self.values, Sensitive):
+            raise InvalidType("values", "be the groups of rows", "a Sensitive")
+        unknown: Any = self.unknown
+        if not isinstance(unknown, str) or unknown not in _UNKNOWN:
+            raise InvalidParameter("unknown", "be 'refuse', 'abstain' or 'blind'", shown(self.unknown))
+        if not isinstance(self.group_aware, (bool, np.bool_)):
+            raise InvalidParameter("group_aware", "be True or False", shown(self.group_aware))
+        if unknown != "refuse" and not self.group_aware:
+            raise InvalidParameter(
+                "unknown",
+                problem=(
+                    f"{argument('unknown', unknown)} is only for rules that use the group, but "
+                    f"{mention('group_aware')} is False, so the rule decides rows of any group"
+                ),
+                remedy="leave unknown out",
+            )
+
+    @classmethod
+    def of(cls, values: Any) -> Sensitive:
+        """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
+        return values if isinstance(values, Sensitive) else cls(values)
+
+    def check(self, *, may_abstain: bool) -> None:
+        """Refuse what cannot become of rows of unknown groups."""
+        if self.unknown == "abstain" and not may_abstain:
+            raise InvalidParameter(
+                "unknown",
+                problem=f"{argument('Sensitive.unknown', 'abstain')} needs a rule that may abstain",
+                remedy=(
+                    f"pass {argument('abstain', True)} or the cost of an abstention as well, or use "
+                    f"{argument('Sensitive.unknown', 'blind')}"
+                ),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +271,30 @@ class RowSpec:
         """The sensitive groups, with what the rule may do with them."""
         return None if self.sensitive_features is None else Sensitive.of(self.sensitive_features)
 
-    def read_sensitive(self, n_rows: int) -> SensitiveFeatures | None:
-        """Read the sensitive group of every row."""
-        return None if self.sensitive is None else read_sensitive_features(self.sensitive.values, n_rows)
+
+class Piece(NamedTuple):
+    """Some rows in memory, as `optimize` takes them; labels may have been read."""
+
+    proba: Any
+    y: Any = None
+    weight: Any = None
+    groups: Any = None
+
+
+class RowReader(Protocol):
+    """Reads pieces of one whole, each as rows of the same outputs and classes."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def multioutput(self) -> bool | None: ...
+
+    def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
+        """Read a piece that begins at row `start`; `check` is False if its numbers have been checked before."""
+        ...
+
+
+ReadHead = Callable[
+    [RowSpec], RowReader
+]  # from a row of probabilities and the labels that occur to a reader of all rows

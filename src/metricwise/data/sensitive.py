@@ -8,103 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
-from .by_row import RowValues
-from .encoding import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
-from .frames import column_names, columns_of, is_frame, position_named
+from ..core.errors import InvalidParameter, argument, mention, shown
+from ..core.labels import is_masked, label_array, python_label, python_labels, sorted_labels, split_missing
+from .frames import column_names, columns_of, is_frame, position_named, select_columns
+from .row_spec import RowSpec, Sensitive
 
-__all__ = ["Groups", "Sensitive", "SensitiveFeatures", "read_sensitive_features"]
+__all__ = ["Groups", "SensitiveFeatures", "read_sensitive_features"]
 
 IntArray = NDArray[np.intp]
 
 _PARAMETER = "sensitive_features"
-_UNKNOWN = ("refuse", "abstain", "blind")
-
-
-@dataclass(frozen=True, eq=False)
-class Sensitive(RowValues):
-    """The sensitive group of every row, whether a rule may use it, and what becomes of rows of other groups.
-
-    Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
-
-    Parameters
-    ----------
-    values : array-like of shape (N,) or (N, F)
-        The group of every row, by name or number; several columns are combined.
-    unknown : {"refuse", "abstain", "blind"}, default="refuse"
-        What a rule by group does about rows whose group is missing, or was not among the rows that it was fitted to:
-        raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
-        same rows without their groups, for the same metric and for the constraints that are not about groups. No
-        constraint is promised for such rows.
-    group_aware : bool, default=True
-        Whether the rule may use the group of a row. If True, the rule has one loss per group: it is a
-        :class:`metricwise.GroupedRule`, whose `predict` takes `sensitive_features`. If False, one rule serves all
-        groups; it is found by a local search.
-
-    See Also
-    --------
-    metricwise.optimize : Takes it as `sensitive_features`.
-    metricwise.GroupedRule : The rule, with the rule for other groups in `other`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import metricwise as mw
-    >>> rng = np.random.default_rng(0)
-    >>> group, p = np.repeat(["a", "b"], 200), rng.random(400)
-    >>> y = (rng.random(400) < p).astype(int)
-    >>> known = mw.Sensitive(group, unknown="blind")
-    >>> rule = mw.optimize(p, y, "f1", subject_to="demographic_parity <= 0.3", sensitive_features=known).rule
-    >>> rule.unknown, rule.predict([0.9, 0.1], sensitive_features=["c", None]).tolist()
-    ('blind', [1, 0])
-    """
-
-    values: Any
-    unknown: str = "refuse"
-    group_aware: bool = True
-
-    by_row: ClassVar[str] = "values"
-
-    @entry_point("{class}")
-    def __post_init__(self) -> None:
-        if isinstance(self.values, Sensitive):
-            raise InvalidType("values", "be the groups of rows", "a Sensitive")
-        unknown: Any = self.unknown
-        if not isinstance(unknown, str) or unknown not in _UNKNOWN:
-            raise InvalidParameter("unknown", "be 'refuse', 'abstain' or 'blind'", shown(self.unknown))
-        if not isinstance(self.group_aware, (bool, np.bool_)):
-            raise InvalidParameter("group_aware", "be True or False", shown(self.group_aware))
-        if unknown != "refuse" and not self.group_aware:
-            raise InvalidParameter(
-                "unknown",
-                problem=(
-                    f"{argument('unknown', unknown)} is only for rules that use the group, but "
-                    f"{mention('group_aware')} is False, so the rule decides rows of any group"
-                ),
-                remedy="leave unknown out",
-            )
-
-    @classmethod
-    def of(cls, values: Any) -> Sensitive:
-        """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
-        return values if isinstance(values, Sensitive) else cls(values)
-
-    def check(self, *, may_abstain: bool) -> None:
-        """Refuse what cannot become of rows of unknown groups."""
-        if self.unknown == "abstain" and not may_abstain:
-            raise InvalidParameter(
-                "unknown",
-                problem=f"{argument('Sensitive.unknown', 'abstain')} needs a rule that may abstain",
-                remedy=(
-                    f"pass {argument('abstain', True)} or the cost of an abstention as well, or use "
-                    f"{argument('Sensitive.unknown', 'blind')}"
-                ),
-            )
 
 
 @dataclass(frozen=True)
@@ -157,12 +75,12 @@ class Groups:
             )
         distinct, of_row = _combined(columns)
         place = {name: g for g, name in enumerate(self.names)}
-        known = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
+        codes = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
         if others:
             self._check_types([name for name in distinct if name not in place])
-            return np.where(known < 0, len(self.names), known)
-        if (known < 0).any():
-            row = int(np.argmax(known < 0))
+            return np.where(codes < 0, len(self.names), codes)
+        if (codes < 0).any():
+            row = int(np.argmax(codes < 0))
             raise InvalidParameter(
                 _PARAMETER,
                 f"name groups that the rule knows, {shown(list(self.names))}",
@@ -172,7 +90,7 @@ class Groups:
                     f"{argument('Sensitive.unknown', 'blind')}"
                 ),
             )
-        return known
+        return codes
 
     def _check_types(self, others: list[Any]) -> None:
         """Refuse names that differ from those of known groups in their type alone, such as '1' and 1."""
@@ -198,6 +116,11 @@ class SensitiveFeatures:
 
     codes: IntArray
     groups: Groups
+
+
+def read_sensitive(spec: RowSpec, n_rows: int) -> SensitiveFeatures | None:
+    """Read the sensitive group of every row, None if there are no sensitive features."""
+    return None if spec.sensitive is None else read_sensitive_features(spec.sensitive.values, n_rows)
 
 
 def read_sensitive_features(values: Any, n_rows: int) -> SensitiveFeatures:
@@ -254,8 +177,7 @@ def _in_order(values: Any, features: tuple[str, ...] | None) -> Any:
             shown(list(names)),
             f"pass {_PARAMETER}.to_numpy() to match them by position",
         )
-    wanted = [names[name] for name in features]
-    return values.select(wanted) if hasattr(values, "select") else values[wanted]
+    return select_columns(values, [names[name] for name in features])
 
 
 def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
@@ -269,9 +191,9 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
         columns = (
             [array] if array.ndim == 1 else [array[:, f] for f in range(array.shape[1])] if array.ndim == 2 else []
         )
-    arrays = [one if is_masked(one) else np.asarray(one) for one in columns]
-    if not arrays or any(one.shape != (n_rows,) for one in arrays):
-        found = (
+    arrays = [column if is_masked(column) else np.asarray(column) for column in columns]
+    if not arrays or any(column.shape != (n_rows,) for column in arrays):
+        shape = (
             (len(arrays[0]), len(arrays))
             if len(arrays) > 1
             else np.shape(arrays[0])
@@ -279,12 +201,12 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
             else "that is not a table"
         )
         raise InvalidParameter(
-            _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {found}"
+            _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {shape}"
         )
-    for at, one in enumerate(arrays):
-        gone = split_missing(one)[1]
+    for at, column in enumerate(arrays):
+        gone = split_missing(column)[1]
         if gone.any() and missing:
-            arrays[at] = np.asarray(one).astype(object)
+            arrays[at] = np.asarray(column).astype(object)
             arrays[at][gone] = None
         elif gone.any():
             raise InvalidParameter(
@@ -311,7 +233,10 @@ def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:
     if len(columns) == 1:
         return labels[0], codes[0]
     pairs, of_row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-    names = [tuple(own[place] for own, place in zip(labels, pair, strict=True)) for pair in pairs.tolist()]
+    names = [
+        tuple(column_labels[place] for column_labels, place in zip(labels, pair, strict=True))
+        for pair in pairs.tolist()
+    ]
     return names, of_row.reshape(-1).astype(np.intp)
 
 
@@ -323,8 +248,8 @@ def _coded(column: Any) -> tuple[list[Any], IntArray]:
         return python_labels(distinct), codes.reshape(-1).astype(np.intp)
     numbers: dict[Any, int] = {}
     try:
-        found = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
+        row_codes = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
     except TypeError:
         odd = next(value for value in values if getattr(value, "__hash__", None) is None)
         raise InvalidParameter(_PARAMETER, "hold names or numbers", shown(odd)) from None
-    return list(numbers), np.array(found, dtype=np.intp)
+    return list(numbers), np.array(row_codes, dtype=np.intp)

@@ -7,51 +7,18 @@ metrics or rules.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention, shown
+from ..core.labels import known_positive, python_label, python_labels, shared
 from ..core.rows import Probabilities
-from .encoding import python_label, python_labels, shared
 
-__all__ = [
-    "column_places",
-    "is_single",
-    "known_positive",
-    "positive_labels",
-    "positive_last",
-    "second_is_positive",
-    "with_both_columns",
-]
-
-_KNOWN_PAIRS: tuple[set[Any], ...] = ({0, 1}, {-1, 1})  # False and True equal 0 and 1
-
-
-def known_positive(labels: Iterable[Any]) -> Any:
-    """Return class 1 of {0, 1} and {-1, 1}, True of {False, True}; None for other labels, and for text.
-
-    Examples
-    --------
-    >>> from metricwise.data.single_column import known_positive
-    >>> known_positive([-1, 1]), known_positive([True, False]), known_positive(["0", "1"])
-    (1, True, None)
-    """
-    known = list(labels)
-    numbers = all(isinstance(label, (Number, np.bool_)) and not isinstance(label, complex) for label in known)
-    return max(known) if numbers and len(known) == 2 and set(known) in _KNOWN_PAIRS else None
-
-
-def second_is_positive(classes: Sequence[NDArray[Any]]) -> bool:
-    """Whether the second class of every output is known to be the positive one by its labels."""
-    return all(
-        len(labels) == 2 and known_positive(python_labels(labels)) == python_label(labels[1])
-        for labels in {id(labels): labels for labels in classes}.values()
-    )
+__all__ = ["column_places", "is_single", "positive_labels", "positive_last", "with_both_columns"]
 
 
 def is_single(proba: Probabilities) -> bool:
@@ -65,11 +32,13 @@ def positive_labels(pos_label: Any, n_outputs: int, hint: str = "") -> list[Any]
     `hint` follows "outputs" in the message that refuses others.
     """
     column = getattr(pos_label, "ndim", 0) == 1
-    given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
-    labels = list(given) if isinstance(given, (list, tuple)) else [given] * n_outputs
+    label_or_list = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
+    labels = list(label_or_list) if isinstance(label_or_list, (list, tuple)) else [label_or_list] * n_outputs
     if len(labels) != n_outputs or not all(isinstance(label, Hashable) for label in labels):
         raise InvalidParameter(
-            "pos_label", f"be one label, or a list with one for each of the {n_outputs} outputs{hint}", shown(given)
+            "pos_label",
+            f"be one label, or a list with one for each of the {n_outputs} outputs{hint}",
+            shown(label_or_list),
         )
     return labels
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, listed, shown, warn
-from .frames import frame_index_names, is_frame, shape_of
-from .probabilities import is_list_of_outputs
+from .frames import frame_index_names, is_frame, is_list_of_outputs, shape_of
 
 __all__ = ["check_rows"]
 
@@ -39,13 +38,13 @@ def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool) -
         _check_list(proba, classes, multioutput)
     if multioutput:
         lacking = len(shape) == 1 or (len(shape) == 2 and (k > 2 or shape == (m, 2) != (2, 2)))
-        wanted, row = (f"(N, {m}) or (N, {m}, 2)", (m,)) if k == 2 else (f"(N, {m}, {k})", (m, k))
+        shapes, row = (f"(N, {m}) or (N, {m}, 2)", (m,)) if k == 2 else (f"(N, {m}, {k})", (m, k))
     else:
-        lacking, wanted, row = len(shape) == 1 and k > 2, f"(N, {k})", (k,)
+        lacking, shapes, row = len(shape) == 1 and k > 2, f"(N, {k})", (k,)
     if lacking:
         raise InvalidParameter(
             "proba",
-            f"have shape {wanted}, as the rule needs",
+            f"have shape {shapes}, as the rule needs",
             f"shape {shape}",
             f"a single row must have shape {(1, *row)}: pass row.reshape({', '.join(map(str, (1, *row)))})",
         )

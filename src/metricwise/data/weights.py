@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from datetime import UTC
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
-from ..core.rows import Rows
-from .by_row import RowValues
-from .encoding import has_masked, is_masked, split_missing
+from ..core.errors import InvalidParameter, InvalidType, shown
+from ..core.labels import has_masked, is_masked, split_missing
+from ..core.rows import Dependence, Rows
+from .row_spec import InTime
 
 __all__ = [
-    "Frequencies",
+    "Dependence",
     "check_frequencies",
     "check_sum",
     "count_by_weight",
@@ -26,6 +28,8 @@ __all__ = [
     "read_piece_weight",
     "read_prior",
     "read_sample_weight",
+    "read_time",
+    "stretches",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -33,44 +37,6 @@ IntArray = NDArray[np.intp]
 
 # Weights of rows and of outputs are multiplied, and squared for errors: within these bounds none of it overflows.
 _LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
-
-
-@dataclass(frozen=True, eq=False)
-class Frequencies(RowValues):
-    """Sample weights that count rows: how many rows each row stands for.
-
-    Can be passed as `sample_weight`. The rule is the one that the same weights give without it, which say how much a
-    row matters; the standard errors of estimates for new rows differ.
-
-    Parameters
-    ----------
-    weight : array-like of shape (N,)
-        Whole numbers; for a :class:`metricwise.Table`, the name of a column.
-
-    See Also
-    --------
-    metricwise.optimize : Find a rule.
-    metricwise.evaluate : Evaluate a rule, with intervals that allow for the number of rows.
-
-    Examples
-    --------
-    >>> import metricwise as mw
-    >>> proba, y, counts = [0.2, 0.4, 0.7, 0.8], [0, 0, 1, 1], [30, 10, 10, 40]
-    >>> rule = mw.WeightedRule.from_thresholds(0.75)
-    >>> as_rows = mw.evaluate(rule, proba, y, "accuracy", sample_weight=mw.Frequencies(counts))["accuracy"]
-    >>> as_weights = mw.evaluate(rule, proba, y, "accuracy", sample_weight=counts)["accuracy"]
-    >>> as_rows.value.estimate == as_weights.value.estimate, as_rows.value.low > as_weights.value.low
-    (True, True)
-    """
-
-    weight: Any
-
-    by_row: ClassVar[str] = "weight"
-
-    @entry_point("{class}")
-    def __post_init__(self) -> None:
-        if isinstance(self.weight, Frequencies):
-            raise InvalidType("weight", "be the weights of rows", "a Frequencies")
 
 
 def _real_numbers(values: Any) -> FloatArray:
@@ -108,7 +74,7 @@ def _read_numbers(weight: Any, size: int, parameter: str, what: str) -> FloatArr
 def check_sum(total: float, largest: float | None, parameter: str = "sample_weight") -> None:
     """Refuse weights whose sum, or the square of it, is no number."""
     if not _LEAST_SUM < total < _LARGEST_SUM:
-        known = "" if largest is None else f", {largest:.6g}"
+        amount = "" if largest is None else f", {largest:.6g}"
         raise InvalidParameter(
             parameter,
             (
@@ -116,7 +82,7 @@ def check_sum(total: float, largest: float | None, parameter: str = "sample_weig
                 "of weights overflow or underflow"
             ),
             f"{total:.6g}",
-            f"divide the weights by the largest{known}: only their ratios matter",
+            f"divide the weights by the largest{amount}: only their ratios matter",
         )
 
 
@@ -250,3 +216,70 @@ def read_column(values: Any, n_rows: int, parameter: str) -> NDArray[Any]:
         row = int(np.argmax(missing))
         raise InvalidParameter(parameter, "be known for every row", f"a missing value in row {row}", "drop such rows")
     return array
+
+
+# -------------------------------------------------------------------------------------------------- order in time
+
+
+def read_time(time: InTime, n_rows: int) -> IntArray:
+    """Read the order of rows in time, as codes of shape (N,), ascending with time; rows of one time have one code.
+
+    Parameters
+    ----------
+    time : InTime
+        Of numbers or dates.
+    """
+    values = read_column(time.time, n_rows, "time")
+    if values.dtype.kind == "O":
+        values = _moments(values.tolist())
+    if values.dtype.kind not in "iufmM":
+        raise InvalidParameter(
+            "time", "hold numbers or dates", shown(values[0]), "convert text to dates with pandas.to_datetime"
+        )
+    moments, place = np.unique(values, return_inverse=True)
+    if len(moments) < 2:
+        raise InvalidParameter(
+            "time", "hold at least two different times", "one", "leave InTime out if rows have no order in time"
+        )
+    if time.length is not None and time.length > n_rows // 2:
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"the length of InTime must be at most half of the number of rows, {n_rows // 2}, because "
+                f"intervals rest on several stretches of that length, got {time.length}"
+            ),
+        )
+    return place.reshape(-1).astype(np.intp)
+
+
+def stretches(place: IntArray, length: int) -> IntArray:
+    """Return codes (N,) of stretches of about so many neighbours in time, ascending; rows of one time are in one.
+
+    Parameters
+    ----------
+    place : ndarray of shape (N,)
+        Codes of times, ascending.
+    length : int
+    """
+    before = np.cumsum(np.bincount(place)) - 1
+    n_stretches = max(round(len(place) / length), 2)
+    runs = np.unique(before * n_stretches // len(place), return_inverse=True)[1].reshape(-1)
+    codes = runs[place].astype(np.intp)
+    return codes if codes.max() else place
+
+
+def _moments(values: list[Any]) -> NDArray[Any]:
+    """Return numbers, or dates without a zone, of Python's objects; text as it is."""
+    if all(isinstance(value, Real) for value in values):
+        return np.array(values, dtype=np.float64)
+    if any(isinstance(value, str) for value in values):
+        return np.array(values, dtype=str)
+    zoned = [getattr(value, "tzinfo", None) is not None for value in values]
+    if any(zoned):
+        if not all(zoned):
+            raise InvalidParameter("time", "hold dates that all have a time zone, or that all have none", "both")
+        values = [value.astimezone(UTC).replace(tzinfo=None) for value in values]
+    try:
+        return np.array(values, dtype="datetime64[us]")
+    except (TypeError, ValueError):
+        raise InvalidParameter("time", "hold numbers or dates", shown(values[0])) from None

@@ -17,11 +17,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.confusion import from_predictions, merge, normalize
 from ..core.errors import InvalidParameter, mention
+from ..data.row_spec import take_rows
 from ..metrics.aim import Aim
 from ..metrics.averages import Grouping
 from ..metrics.instance import row_values
 from ..metrics.objective import Objective
-from ._compat import params_of_rows, take_rows
+from ._compat import params_of_rows
 from ._targets import Target
 from .cost_sensitive import decide, fit_weighted
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from ..core.errors import InvalidParameter, entry_point, mention, warn
-from ..data import observed_labels
+from ..data.labels import observed_labels
 from ..goals.for_outputs import are_for_outputs
 from ..metrics.naming import same_classes
 from .scoring import LabelScore

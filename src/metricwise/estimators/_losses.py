@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
 from ..core.losses import Loss
-from ..data import is_frame
+from ..data.frames import is_frame
 
 __all__ = ["read_loss", "read_losses"]
 

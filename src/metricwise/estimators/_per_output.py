@@ -20,9 +20,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import InvalidParameter, entry_point
-from ..data import decode
+from ..core.labels import decode
 from ..data.encoding import encode_column
-from ._compat import count_rows, params_of_rows, take_rows
+from ..data.row_spec import take_rows
+from ._compat import count_rows, params_of_rows
 from ._folds import calibration_groups
 from ._targets import Target, read_target
 

@@ -20,8 +20,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import InvalidParameter, argument
-from ..data import column_names, is_frame, match_columns
-from ._compat import params_of_rows, take_rows
+from ..data.frames import column_names, is_frame, match_columns
+from ..data.row_spec import take_rows
+from ._compat import params_of_rows
 from ._folds import CalibrationFolds, calibration_groups
 from ._per_output import PerOutputClassifier, fit_labels
 from ._targets import Target

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
-from ..data import read_row_costs
+from ..data.row_costs import read_row_costs
 from ..metrics.abstention_spec import read_abstain
 from ._decisions import RuleClassifier
 from ._probabilities import pack

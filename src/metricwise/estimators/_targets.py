@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.errors import InvalidParameter
-from ..data import Labels, Scales, Schema, column_names, is_frame, observed_labels, read_order, scales_of
-from ..data.encoding import label_array
+from ..core.labels import Scales, label_array
+from ..core.schema import Schema
+from ..data.classes import read_order
+from ..data.frames import column_names, is_frame, scales_of
+from ..data.labels import Labels, observed_labels
 
 __all__ = ["Target", "read_target"]
 

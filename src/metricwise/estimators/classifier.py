@@ -22,17 +22,10 @@ from ..api.optimization import find_rule
 from ..api.problems import read_seed
 from ..core.errors import InvalidParameter, check_removed, entry_point, refuses_removed
 from ..core.progress import Progress
-from ..data import (
-    Frequencies,
-    Groups,
-    RowSpec,
-    SensitiveFeatures,
-    check_frequencies,
-    read_groups,
-    read_sample_weight,
-    read_time,
-    warn_of_order,
-)
+from ..data.frames import warn_of_order
+from ..data.row_spec import Frequencies, RowSpec, take_rows
+from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive
+from ..data.weights import check_frequencies, read_groups, read_sample_weight, read_time
 from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
 from ..goals.spec import Goal, GoalSpec
@@ -48,7 +41,6 @@ from ._compat import (
     fit_context,
     own_requests,
     routing_enabled,
-    take_rows,
 )
 from ._folds import check_groups, make_splits
 from ._judging import score_labels, weight_for_fit
@@ -325,7 +317,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         X, y = indexable(X, y)
         target = read_target(y, self.classes)
         rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
-        features = rows.read_sensitive(count_rows(X))
+        features = read_sensitive(rows, count_rows(X))
         routed = self._route(rows, params)
         if self._frozen() and self.calibration is None:
             target, pool = self._apply_frozen(X, target)

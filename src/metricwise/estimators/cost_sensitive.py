@@ -20,8 +20,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.errors import InvalidParameter, entry_point, mention, warn
+from ..core.labels import decode
 from ..core.losses import Loss
-from ..data import decode, read_sample_weight, warn_of_order
+from ..data.frames import warn_of_order
+from ..data.weights import read_sample_weight
 from ..goals.spec import GoalSpec
 from ..metrics.linear import Accuracy
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
-from ..data import read_sample_weight, warn_of_order
+from ..data.frames import warn_of_order
+from ..data.weights import read_sample_weight
 from ..goals.spec import GoalSpec
 from ..metrics.abstention_spec import Abstention
 from ..metrics.linear import Accuracy

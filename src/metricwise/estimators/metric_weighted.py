@@ -16,19 +16,12 @@ from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from ..core.errors import entry_point, refuses_removed
-from ..data import read_sample_weight, warn_of_order
+from ..data.frames import warn_of_order
+from ..data.weights import read_sample_weight
 from ..goals.spec import GoalSpec
 from ..metrics.aim import Aim
 from ._alternation import Folds, alternate
-from ._compat import (
-    HasMethods,
-    Interval,
-    RealNotInt,
-    StrOptions,
-    count_rows,
-    fit_context,
-    routing_enabled,
-)
+from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled
 from ._folds import check_groups, make_splits
 from ._judging import score_labels
 from ._targets import Target

@@ -14,16 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, entry_point, refuses_removed
-from ..data import (
-    Scales,
-    column_names,
-    is_frame,
-    is_two_dimensional,
-    read_order,
-    read_pair,
-    read_sample_weight,
-    split_abstained,
-)
+from ..core.labels import Scales
+from ..data.abstention import split_abstained
+from ..data.classes import read_order
+from ..data.frames import column_names, is_frame, is_two_dimensional
+from ..data.labels import read_pair
+from ..data.weights import read_sample_weight
 from ..goals.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..goals.spec import GoalSpec
 from ..metrics.abstention_spec import Abstention, read_abstain

@@ -23,8 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import InvalidParameter, argument, entry_point, refuses_removed
 from ..core.losses import Loss
 from ..core.progress import Progress
-from ..data import Frequencies, InTime, RowSpec, SensitiveFeatures, warn_of_order
-from ..data.sources import MemorySource
+from ..data.frames import warn_of_order
+from ..data.row_spec import Frequencies, InTime, RowSpec
+from ..data.sensitive import SensitiveFeatures
+from ..data.sources.memory import MemorySource
 from ..goals.for_outputs import MetricSpec
 from ..goals.judged import list_metrics, positive_of
 from ..goals.spec import GoalSpec

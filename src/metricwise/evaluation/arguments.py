@@ -13,34 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, check_removed, mention
-from ..data import (
-    Data,
-    Groups,
-    InTime,
-    Probabilities,
-    RowSpec,
-    Scales,
-    Schema,
-    SensitiveFeatures,
-    column_names,
-    is_frame,
-    is_lazy,
-    is_table,
-    is_two_dimensional,
-    kept_order,
-    listed,
-    output_names,
-    position_named,
-    python_labels,
-    read_data,
-    read_output_weight,
-    read_sensitive_features,
-    shown,
-    warn_of_assignment,
-)
+from ..core.errors import InvalidParameter, InvalidType, argument, check_removed, listed, mention, shown
+from ..core.labels import Scales, python_labels
+from ..core.rows import Probabilities
+from ..core.schema import Schema
+from ..data.arrays import Data, output_names, read_data
+from ..data.assignment import warn_of_assignment
+from ..data.classes import kept_order
+from ..data.frames import column_names, is_frame, is_lazy, is_table, is_two_dimensional, position_named
 from ..data.open import open_rows
-from ..data.sources import MemorySource
+from ..data.row_spec import InTime, RowSpec
+from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive_features
+from ..data.sources.memory import MemorySource
+from ..data.weights import read_output_weight
 from ..goals.judged import positive_of, read_aims
 from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches

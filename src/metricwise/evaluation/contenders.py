@@ -15,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import distributions
-from ..core.errors import InvalidParameter, InvalidType, mention
+from ..core.errors import InvalidParameter, InvalidType, mention, shown
 from ..core.losses import Loss
-from ..data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional, read_pair, shown
+from ..core.rows import Probabilities
+from ..data.frames import is_two_dimensional
+from ..data.labels import read_pair
 from ..data.open import open_rows
-from ..data.sources import MemorySource
+from ..data.row_spec import RowSpec
+from ..data.sensitive import SensitiveFeatures
+from ..data.sources.memory import MemorySource
 from ..inference.judging import Decisions
 from ..rules.base import Rule, RuleRows
 from ..rules.load import load_rule, rule_from_dict

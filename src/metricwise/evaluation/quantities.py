@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, mention
-from ..data import Schema
+from ..core.schema import Schema
 from ..goals.constraint_text import GAP, Gap, Wanted, read_constraints
 from ..goals.parity import PARITIES
 from ..goals.resolve import read_limits

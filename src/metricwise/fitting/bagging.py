@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
-from ..data.sources import MemorySource
+from ..data.sources.memory import MemorySource
 from ..kernels import scattered, tally
 from ..oracles.problem import InMemory, Recipe
 from ..rules.calibration import TemperatureScaling, prior_shift

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
+from ..core.labels import python_labels
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind
-from ..data import Groups, python_labels
+from ..data.sensitive import Groups
 from ..goals.constraint import Constraint
 from ..goals.parity import DecisionRate
 from ..goals.worst import opened

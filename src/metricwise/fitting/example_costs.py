@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..core.confusion import distributions
-from ..core.errors import InvalidParameter, InvalidType, argument
+from ..core.errors import InvalidParameter, InvalidType, argument, shown
 from ..core.notes import Note, NoteKind
-from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
-from ..data.sources import MemorySource
+from ..core.rows import Probabilities
+from ..data.abstention import read_abstain_label
+from ..data.row_costs import read_row_costs, table_of
+from ..data.sources.memory import MemorySource
 from ..inference import Estimate, Gain
 from ..inference.uncertainty import Spread, heaviest_share, mean_interval
 from ..metrics import Cost

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from .._version import __version__
-from ..data import python_labels
+from ..core.labels import python_labels
 from ..goals.worst import opened
 from ..inference import ConstraintResult, Estimate, Gain
 from ..metrics.naming import PerOutput

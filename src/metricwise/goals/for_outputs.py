@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, mention
-from ..data import Scales, positive_labels, shown
+from ..core.errors import InvalidParameter, argument, mention, shown
+from ..core.labels import Scales
+from ..data.single_column import positive_labels
 from ..metrics.base import Metric
 from ..metrics.functions import with_caches
 from ..metrics.naming import PerOutput, check_classes, check_same_classes, pooled, with_positive

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, mention
-from ..data import Schema, known_positive, python_labels, shown
+from ..core.errors import InvalidParameter, mention, shown
+from ..core.labels import known_positive, python_labels
+from ..core.schema import Schema
 from ..metrics.abstention import AbstentionCost, check_pooled
 from ..metrics.aim import Aim
 from ..metrics.averages import check_average

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, mention
-from ..data import Schema, python_labels, shown
+from ..core.errors import InvalidParameter, argument, mention, shown
+from ..core.labels import python_labels
+from ..core.schema import Schema
 from ..metrics.abstention import Abstained, AbstentionCost
 from ..metrics.base import FractionalLinear, Linear, Metric
 from ..metrics.naming import same_classes

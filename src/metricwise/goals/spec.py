@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, mention, warn
-from ..data import Schema, positive_labels, python_labels, read_abstain_label, read_output_weight, read_prior, shown
+from ..core.errors import InvalidParameter, mention, shown, warn
+from ..core.labels import python_labels
+from ..core.schema import Schema
+from ..data.abstention import read_abstain_label
+from ..data.single_column import positive_labels
+from ..data.weights import read_output_weight, read_prior
 from ..metrics.abstention import AbstentionCost, check_pooled
 from ..metrics.abstention_spec import read_abstain
 from ..metrics.aim import Aim

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import python_labels
+from ..core.labels import python_labels
 from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
 from ..metrics import Metric, Minimum, MinRecall, Recall
 from ..metrics.abstention import Abstaining

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import table_of
-from ..data.sources import MemorySource
+from ..data.row_costs import table_of
+from ..data.sources.memory import MemorySource
 from ..rules.example_cost import CostRule
 from .judging import Decisions
 from .results import Comparison, Estimate

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..core.confusion import distributions
 from ..core.losses import Loss
-from ..data import Dependence, stretches
-from ..data.sources import MemorySource
+from ..core.rows import Dependence
+from ..data.sources.memory import MemorySource
+from ..data.weights import stretches
 from ..oracles.problem import InMemory, argmax_rule
 from ..rules.weighted import anonymous_rule
 from .uncertainty import influence

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
-from ..data.sources import MemorySource
+from ..data.sources.memory import MemorySource
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
 from .judging import Decisions, Judged, judge, judge_pair

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.confusion import distributions
-from ..data.sources import MemorySource
+from ..data.sources.memory import MemorySource
 from ..metrics.objective import make_objective
 from ..oracles.problem import InMemory, Problem
 from ..rules.base import RuleRows

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, argument
-from ..data.single_column import known_positive
+from ..core.labels import known_positive
 from .base import _EMPTY as EMPTY
 from .class_names import written
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
-from ..data import python_labels
+from ..core.labels import python_labels
 from ._common import FloatArray, as_shares, prior_limits, with_column
 from .base import FractionalLinear, Increasing, Linear, Metric
 from .naming import PerOutput

@@ -15,8 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
-from ..data import shown
+from ..core.errors import InvalidParameter, shown
 
 __all__ = ["AverageName", "Grouping", "check_average", "group_outputs"]
 

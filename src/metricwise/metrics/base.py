@@ -18,8 +18,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
-from ..data import shown
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
 from ._free import centred, row_slopes
 
 __all__ = ["FractionalLinear", "Increasing", "Linear", "Metric"]

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.errors import InvalidParameter, argument, entry_point, mention
-from ..data import shown
-from ..data.encoding import python_label
+from ..core.errors import InvalidParameter, argument, entry_point, mention, shown
+from ..core.labels import python_label
 from ._common import (
     EMPTY,
     FloatArray,

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
-from ..data import python_labels, shown
-from ..data.encoding import python_label
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
+from ..core.labels import python_label, python_labels
 from .base import Metric
 
 __all__ = [

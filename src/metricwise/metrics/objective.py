@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.labels import python_labels
 from ..core.losses import Loss, diagonal_form
-from ..data import python_labels
 from ._common import on_diagonal
 from .averages import Grouping
 from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient

@@ -9,19 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.confusion import from_predictions, normalize
 from ..core.errors import InvalidParameter, entry_point
-from ..data import (
-    is_two_dimensional,
-    observed_labels,
-    python_labels,
-    read_abstain_label,
-    read_output_weight,
-    read_pair,
-    read_sample_weight,
-    scales_of,
-    split_abstained,
-    warn_of_order,
-)
-from ..data.encoding import label_array
+from ..core.labels import label_array, python_labels
+from ..data.abstention import read_abstain_label, split_abstained
+from ..data.frames import is_two_dimensional, scales_of, warn_of_order
+from ..data.labels import observed_labels, read_pair
+from ..data.weights import read_output_weight, read_sample_weight
 from .abstention import check_pooled
 from .abstention_spec import Abstention
 from .aim import Aim

@@ -12,8 +12,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, mention
-from ..data import listed, python_labels
+from ..core.errors import InvalidParameter, argument, listed, mention
+from ..core.labels import python_labels
 from ._common import scale_of
 from .base import Metric
 from .naming import PerOutput

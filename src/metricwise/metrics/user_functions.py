@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.errors import InvalidParameter, InvalidType
-from ..data import shown
+from ..core.errors import InvalidParameter, InvalidType, shown
 from .base import FloatArray, Metric, as_value, differences
 from .functions import WEIGHT, from_labels, function_name, loss_by_name, takes_labels, unclear_direction
 

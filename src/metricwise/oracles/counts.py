@@ -14,7 +14,8 @@ from .. import kernels
 from ..core.confusion import distributions, expected_confusion, from_predictions
 from ..core.losses import Loss
 from ..core.rows import Rows
-from ..data.sources import MemorySource, Source
+from ..data.sources.base import Source
+from ..data.sources.memory import MemorySource
 from ..rules.calibration import TemperatureScaling
 from ..rules.decisions import decide_loss
 from .base import Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
@@ -66,11 +67,12 @@ class Counts:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.schema import Schema
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.losses import Loss
     >>> from metricwise.oracles import Counts
     >>> from metricwise.core.rows import Rows
-    >>> from metricwise.data.sources import MemorySource
+    >>> from metricwise.data.sources.memory import MemorySource
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
     >>> source = MemorySource(rows, Schema.of_codes([2]))
     >>> Counts(source).confusions([Loss.argmax(2)]).round(3).tolist()

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..data import Dependence, Schema
-from ..data.sources import MemorySource, Source, in_passes
+from ..core.rows import Dependence
+from ..core.schema import Schema
+from ..data.sources.base import Source, in_passes
+from ..data.sources.memory import MemorySource
 from ..goals.constraint import Constraint
 from ..metrics.abstention import AbstentionCost
 from ..metrics.aim import Aim

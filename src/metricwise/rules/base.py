@@ -17,8 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
+from ..core.labels import decode, python_labels
 from ..core.losses import Loss
-from ..data import Probabilities, Schema, check_abstain_label, decode, is_lazy, python_labels
+from ..core.rows import Probabilities
+from ..core.schema import Schema
+from ..data.abstention import check_abstain_label
+from ..data.frames import is_lazy
 from . import codec
 from .calibration import TemperatureScaling, recalibrated, shaped_like
 from .codec import SHARED_FIELDS, JsonField

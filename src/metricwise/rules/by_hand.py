@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
+from ..core.labels import known_positive, per_output, python_label, python_labels, sorted_labels
 from ..core.losses import Loss
-from ..data import python_labels, shown
 from ..data.classes import checked_classes, is_number
-from ..data.encoding import python_label, sorted_labels
-from ..data.probabilities import per_output
-from ..data.single_column import known_positive
 
 FloatArray = NDArray[np.float64]
 Fields = dict[str, Any]

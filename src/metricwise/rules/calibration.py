@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
-from ..data import Probabilities, is_list_of_outputs
+from ..core.rows import Probabilities
+from ..data.frames import is_list_of_outputs
 
 FloatArray = NDArray[np.float64]
 
@@ -46,7 +47,7 @@ class TemperatureScaling:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.rules import TemperatureScaling
     >>> link = TemperatureScaling(temperature=np.array([1.0]), bias=np.array([[0.0, np.log(4.0)]]))
     >>> link.apply(read_proba(np.array([[0.5, 0.5]]))).blocks[0]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
+from ..core.rows import Probabilities
 from ..core.sampling import draw_rows
-from ..data import Probabilities
 from .calibration import TemperatureScaling
 
 FloatArray = NDArray[np.float64]
@@ -90,7 +90,7 @@ def fit_link(
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import read_proba
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.rules import fit_link
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
+from ..core.labels import python_labels
 from ..core.losses import Loss
-from ..data import python_labels
 from .calibration import TemperatureScaling
 
 FORMAT = "metricwise-rule"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.losses import Loss
 from ..core.rows import Probabilities
-from ..data import table_of
+from ..data.row_costs import table_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

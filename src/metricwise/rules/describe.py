@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Schema, python_labels
+from ..core.labels import python_labels
+from ..core.schema import Schema
 from .calibration import TemperatureScaling
 from .forms import CutPoints, LossTable, Region, Regions, Threshold, Weights, form_of, scale_places
 from .metadata import RuleMetadata

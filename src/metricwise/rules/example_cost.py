@@ -9,16 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
-from ..data import (
-    Probabilities,
-    Schema,
-    observed_labels,
-    python_labels,
-    read_row_costs,
-    read_sample_weight,
-    table_of,
-)
-from ..data.encoding import python_label
+from ..core.labels import python_label, python_labels
+from ..core.rows import Probabilities
+from ..core.schema import Schema
+from ..data.labels import observed_labels
+from ..data.row_costs import read_row_costs, table_of
+from ..data.weights import read_sample_weight
 from .base import Rule, RuleRows, check_outputs, same_classes, same_label
 from .calibration import TemperatureScaling, recalibrated
 from .codec import LINK, SHARED_FIELDS, JsonField, nullable, read_numbers

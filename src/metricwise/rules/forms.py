@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import kept_order, python_labels
+from ..core.labels import python_labels
+from ..data.classes import kept_order
 from .decisions import bisect_regions
 from .metadata import RuleMetadata, as_float
 

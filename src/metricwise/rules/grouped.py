@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
-from ..data import Groups, Probabilities, Schema
+from ..core.rows import Probabilities
+from ..core.schema import Schema
+from ..data.sensitive import Groups
 from .base import LossMixture, RuleOfParts, RuleRows, same_classes
 from .calibration import recalibrated
 from .codec import (

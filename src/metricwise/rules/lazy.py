@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
-from ..data import Schema, decode, host_array, is_tensor, shared_array
+from ..core.labels import decode
+from ..core.schema import Schema
+from ..data.frames import host_array, is_tensor, shared_array
 
 _BATCH_ENTRIES = 1 << 21  # of a batch
 

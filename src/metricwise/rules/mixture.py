@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point
-from ..data import Probabilities, Schema
+from ..core.rows import Probabilities
+from ..core.schema import Schema
 from .base import (
     LossMixture,
     RuleOfParts,

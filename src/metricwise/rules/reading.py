@@ -11,23 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, warn
-from ..data import (
-    Probabilities,
-    Schema,
-    check_rows,
-    column_places,
-    has_names,
-    is_list_of_outputs,
-    listed,
-    python_labels,
-    read_proba,
-    second_is_positive,
-    shown,
-    with_both_columns,
-)
-from ..data.encoding import sorted_labels
-from ..data.frames import as_array
+from ..core.errors import InvalidParameter, argument, listed, shown, warn
+from ..core.labels import python_labels, sorted_labels
+from ..core.rows import Probabilities
+from ..core.schema import Schema, second_is_positive
+from ..data.frames import as_array, has_names, is_list_of_outputs
+from ..data.probabilities import read_proba
+from ..data.single_column import column_places, with_both_columns
+from ..data.single_row import check_rows
 from .metadata import RuleMetadata
 
 _MAX_LISTED = 3  # orders of outputs in a message

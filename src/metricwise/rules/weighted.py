@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point
+from ..core.labels import python_label
 from ..core.losses import Loss
-from ..data import Probabilities, Schema
-from ..data.encoding import python_label
+from ..core.rows import Probabilities
+from ..core.schema import Schema
 from . import by_hand
 from .base import LossMixture, Rule, RuleRows, check_outputs, same_classes, same_label
 from .calibration import TemperatureScaling, recalibrated

@@ -18,7 +18,7 @@ from ..core.errors import InvalidParameter, argument
 from ..core.losses import Loss
 from ..core.moved import moved_error
 from ..core.notes import NoteKind, note_list
-from ..data.sources.passes import in_passes
+from ..data.sources.base import in_passes
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
 from .result import Outcome, SolverResult

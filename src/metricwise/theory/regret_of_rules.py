@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, InvalidType, entry_point
-from ..data import kept_order, make_rows, read_output_weight, read_sample_weight
-from ..data.sources import MemorySource
+from ..data.classes import kept_order
+from ..data.labels import make_rows
+from ..data.sources.memory import MemorySource
+from ..data.weights import read_output_weight, read_sample_weight
 from ..fitting.solving import Settings, fit
 from ..goals.for_outputs import resolve_for
 from ..metrics.aim import Aim

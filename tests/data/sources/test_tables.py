@@ -1,8 +1,10 @@
 """Tables in batches: the answer of arrays in memory, from every format, and a sentence where a file is broken."""
 
 import os
+import sqlite3
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -12,13 +14,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.feather
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
 import metricwise as mw
 import worlds
 from laws.engine_promises import check_agreement
-from metricwise.data.tables import open_stream, streams
+from metricwise.data.tables import formats, reading
+from metricwise.data.tables.reading import open_table
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 CLASSES = np.array(["high", "low", "mid"])
@@ -37,8 +41,8 @@ def table_of(eta, y, names=CLASSES, target="grade", **others):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Batches of some rows, so that small tables have several."""
-    monkeypatch.setattr(streams, "_FEWEST", 64)
-    monkeypatch.setattr(streams, "_MOST", 64)
+    monkeypatch.setattr(reading, "_MIN_BATCH", 64)
+    monkeypatch.setattr(reading, "_MAX_BATCH", 64)
 
 
 def write(table, folder, form):
@@ -214,6 +218,55 @@ def test_counts_walks_and_samples_agree_with_memory(confusion):
         check_agreement("parquet", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
 
 
+class SqliteRows(reading.TableReader):
+    """The rows of a SQLite query: what an engine with columns must be."""
+
+    title = "the query"
+
+    def __init__(self, connection, query):
+        self.connection, self.query = connection, query
+        self.names = tuple(column[0] for column in connection.execute(query).description)
+
+    def scan(self, columns, n_rows):
+        quoted = ", ".join(f'"{name}"' for name in columns)
+        cursor = self.connection.execute(f"select {quoted} from ({self.query})")
+        while rows := cursor.fetchmany(n_rows):
+            yield pa.record_batch([pa.array(values) for values in zip(*rows, strict=True)], list(columns))
+
+
+def test_a_reader_of_ones_own_is_an_engine():
+    eta, y = draw()
+    whole = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE))
+    connection = sqlite3.connect(":memory:")
+    table_of(eta, y).to_pandas().to_sql("oof", connection, index=False)
+    table = mw.Table(SqliteRows(connection, "select * from oof order by id"), proba_prefix="p_")
+    assert mw.optimize(table, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
+
+
+def test_a_format_is_a_class_and_an_ending(tmp_path, monkeypatch):
+    class Orc(formats.FileFormat):
+        title = "ORC"
+
+        def schema(self, path):
+            return pyarrow.orc.ORCFile(path).schema
+
+        def dataset_format(self, schema):
+            return "orc"
+
+        def writer(self, file, schema):
+            opened = pyarrow.orc.ORCWriter(file)
+            return SimpleNamespace(write_table=opened.write, close=opened.close)
+
+    monkeypatch.setitem(formats.FORMATS, ".orc", Orc)
+    eta, y = draw()
+    rule = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
+    pyarrow.orc.write_table(table_of(eta, y), tmp_path / "rows.orc")
+    assert call(tmp_path / "rows.orc").rule.predict(eta).tolist() == rule.predict(eta).tolist()
+    mw.predict_table(rule, mw.Table(tmp_path / "rows.orc", proba_prefix="p_"), tmp_path / "decided.orc", column="call")
+    decided = pyarrow.orc.read_table(tmp_path / "decided.orc").column("call").to_pylist()
+    assert decided == rule.predict(eta).tolist()
+
+
 # -------------------------------------------------------------------------------------------------- from table to table
 
 
@@ -368,7 +421,7 @@ def test_a_file_that_changes(tmp_path, when, monkeypatch):
     table = table_of(*draw())
     path = tmp_path / "a.parquet"
     pq.write_table(table, path, row_group_size=50)
-    scans, own = [], streams._scan
+    scans, own = [], reading._scan
 
     def scan(source, names, n_rows):
         scans.append(names)
@@ -380,7 +433,7 @@ def test_a_file_that_changes(tmp_path, when, monkeypatch):
             time.sleep(0.01)
             pq.write_table(table.slice(0, 400), path)
 
-    monkeypatch.setattr(streams, "_scan", scan)
+    monkeypatch.setattr(reading, "_scan", scan)
     with pytest.raises(RuntimeError, match=r"a.parquet: the file has changed since it was first read.*call again"):
         call(path)
 
@@ -389,16 +442,16 @@ def test_rows_that_come_in_another_order_every_time(monkeypatch):
     eta, y = draw(30_000)
     table = table_of(eta, y)
     rng = np.random.default_rng(0)
-    own = streams._Frames._read
+    own = reading._Frame.scan
 
     def shuffled(self, columns, n_rows):
         order = rng.permutation(table.num_rows)
         self._data = table.take(pa.array(order))
         return own(self, columns, n_rows)
 
-    monkeypatch.setattr(streams._Frames, "_read", shuffled)
-    monkeypatch.setattr(streams, "_FEWEST", 1 << 14)
-    monkeypatch.setattr(streams, "_MOST", 1 << 14)
+    monkeypatch.setattr(reading._Frame, "scan", shuffled)
+    monkeypatch.setattr(reading, "_MIN_BATCH", 1 << 14)
+    monkeypatch.setattr(reading, "_MAX_BATCH", 1 << 14)
     with pytest.raises(RuntimeError, match=r"a different order in every pass.*sort the query"):
         mw.optimize(mw.Table(table, proba_prefix="p_"), "grade", "macro_f1")
 
@@ -424,9 +477,9 @@ def test_what_is_no_table(tmp_path):
         mw.Table("a.parquet", memory_limit=10)
     reader = pa.RecordBatchReader.from_batches(pa.schema([]), [])
     with pytest.raises(TypeError, match=r"which is exhausted after one pass"):
-        open_stream(mw.Table(reader))
+        open_table(mw.Table(reader))
     with pytest.raises(TypeError, match=r"data must be a path, a dataset, a query or a data frame"):
-        open_stream(mw.Table(7))
+        open_table(mw.Table(7))
     with pytest.raises(FileNotFoundError, match=r"nowhere.parquet"):
         mw.optimize(tmp_path / "nowhere.parquet", "grade", "macro_f1")
     for name in ("a.parquet", "b.csv"):

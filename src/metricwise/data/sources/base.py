@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol, Self, TypeVar
 
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from ...core.rows import GLANCE, Probabilities, Rows
 from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, numbered
+from ...core.schema import Schema
 from ...kernels import tally
-from ..schema import Schema
-from .passes import Passes
 
-__all__ = ["LazySource", "Source", "SourceBase", "changed", "join_rows"]
+__all__ = ["LazySource", "Passes", "Source", "SourceBase", "changed", "in_passes", "join_rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -29,6 +28,54 @@ _KEPT = 20_000  # rows of a sample that is asked for more than once, and kept
 _HELD = 1 << 20  # rows whose keys may all be held
 _OF_LABELS = ("class_weights", "class_rows", "_shown")
 _RUN = 16  # neighbours, which cost less to read than rows one by one
+
+
+@dataclass(eq=False)
+class Passes:
+    """Counter of entries, one per row and output, that have been read so far.
+
+    Rows times outputs entries make one pass, so that a pass over a sample or over some of the outputs counts as a
+    fraction.
+
+    Parameters
+    ----------
+    whole : Passes, optional
+        A counter to which all entries are also added, for example that of the fit that an oracle serves.
+    entries : int
+        Number of entries so far.
+    listener : callable, optional
+        Function that is called at every read.
+
+    See Also
+    --------
+    SourceBase : Counts its passes.
+
+    Examples
+    --------
+    >>> from metricwise.data.sources.base import Passes, in_passes
+    >>> fit = Passes()
+    >>> Passes(fit).add(300)
+    >>> Passes(fit).add(110)
+    >>> fit.entries, in_passes(fit.entries, n_rows=100, n_outputs=2)
+    (410, 2)
+    """
+
+    whole: Passes | None = None
+    entries: int = 0
+    listener: Callable[[], None] | None = None
+
+    def add(self, entries: int) -> None:
+        """Count entries that are being read."""
+        self.entries += entries
+        if self.listener is not None:
+            self.listener()
+        if self.whole is not None:
+            self.whole.add(entries)
+
+
+def in_passes(entries: int, n_rows: int, n_outputs: int) -> int:
+    """Return how many passes over all rows and outputs so many entries are, to the nearest whole one."""
+    return round(entries / max(n_rows * n_outputs, 1))
 
 
 class Source(Protocol):
@@ -218,8 +265,8 @@ class SourceBase(ABC):
         find = self._find(strata, seed)
 
         def below(keys: KeyArray) -> Found:
-            found = self.ask_all(lambda rows: [find(rows, keys)], operator.add)
-            rows, numbers, stratum = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            parts = self.ask_all(lambda rows: [find(rows, keys)], operator.add)
+            rows, numbers, stratum = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             return rows, numbers, stratum
 
         drawn = strata.draw(n_rows, below)
@@ -255,13 +302,13 @@ class SourceBase(ABC):
         def find(rows: Rows, keys: KeyArray) -> Found:
             stratum = _stratum(strata, rows)
             if not alike:
-                own, numbers = rows.low(stratum, keys, seed)
+                places, numbers = rows.low(stratum, keys, seed)
             elif held is not None:
-                own, numbers = by_keys(held[rows.start : rows.start + rows.n_rows])(stratum, keys, seed)
+                places, numbers = by_keys(held[rows.start : rows.start + rows.n_rows])(stratum, keys, seed)
             else:
                 copies = numbered(rows.hashes(), np.arange(rows.start, rows.start + rows.n_rows))
-                own, numbers = by_keys(copies)(stratum, keys, seed)
-            return own + rows.start, numbers, stratum[own]
+                places, numbers = by_keys(copies)(stratum, keys, seed)
+            return places + rows.start, numbers, stratum[places]
 
         return find
 
@@ -296,8 +343,8 @@ class LazySource(SourceBase):
         schema = self.schema.of_outputs(outputs)
         some = self.map(lambda rows: rows.of_outputs(outputs))
         other = replace(some, schema=schema)  # type: ignore[type-var]  # a dataclass by contract
-        known = {name: counted[outputs, : schema.width] for name, counted in self._known().items()}
-        vars(other).update(known)
+        counts = {name: counted[outputs, : schema.width] for name, counted in self._known().items()}
+        vars(other).update(counts)
         return other
 
     def by_group(self, n_groups: int) -> Self:
@@ -308,7 +355,7 @@ class LazySource(SourceBase):
 
 def changed(rows: Rows, changes: Sequence[Callable[[Rows], Rows]]) -> Rows:
     """Return rows after all changes."""
-    return reduce(lambda one, change: change(one), changes, rows)
+    return reduce(lambda changed_rows, change: change(changed_rows), changes, rows)
 
 
 def join_rows(parts: Sequence[Rows]) -> Rows:

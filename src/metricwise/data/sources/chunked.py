@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, entry_point
 from ...core.rows import Rows
+from ...core.schema import Schema
 from ...kernels import work_alone
-from ..schema import Schema
-from .base import LazySource, changed, join_rows
-from .memory import MemorySource
-from .passes import Passes
+from .base import LazySource, Passes, changed, join_rows
 
 __all__ = ["ChunkedSource", "Chunks"]
 
@@ -28,6 +26,19 @@ T = TypeVar("T")
 Read = Callable[[], Rows]
 
 _WORKERS = min(os.cpu_count() or 1, 4)  # decoding takes longer than counting, and chunks that are held take memory
+
+
+class RowsInMemory(Protocol):
+    """What is needed of a source in memory to cut its rows into chunks."""
+
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def passes(self) -> Passes: ...
 
 
 class Chunks(Protocol):
@@ -77,9 +88,11 @@ class ChunkedSource(LazySource):
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.schema import Schema
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.rows import Rows
-    >>> from metricwise.data.sources import ChunkedSource, MemorySource
+    >>> from metricwise.data.sources.chunked import ChunkedSource
+    >>> from metricwise.data.sources.memory import MemorySource
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
     >>> whole = MemorySource(rows, Schema.of_codes([2]))
     >>> source = ChunkedSource.of(whole, 2)
@@ -97,11 +110,11 @@ class ChunkedSource(LazySource):
 
     @classmethod
     @entry_point()
-    def of(cls, source: MemorySource, n_rows: int) -> ChunkedSource:
+    def of(cls, source: RowsInMemory, n_rows: int) -> ChunkedSource:
         """Split the rows of a source into chunks of `n_rows`."""
         if n_rows < 1:
             raise InvalidParameter("n_rows", "be at least 1", repr(n_rows))
-        starts = range(0, max(source.n_rows, 1), n_rows)
+        starts = range(0, max(source.rows.n_rows, 1), n_rows)
         chunks = _Cut([source.rows.take(slice(start, start + n_rows)) for start in starts])
         return cls(chunks, source.schema, source.passes)
 
@@ -137,13 +150,13 @@ class ChunkedSource(LazySource):
 
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""
-        found = []
+        parts = []
         for read in self._reads():
             chunk = changed(read(), self.changes)
             begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
             if begin < end:
-                found.append(chunk.take(rows[begin:end] - chunk.start))
-        return join_rows(found)
+                parts.append(chunk.take(rows[begin:end] - chunk.start))
+        return join_rows(parts)
 
 
 def _answers(answer: Callable[[Read], T], reads: Iterator[Read]) -> Iterator[T]:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.rows import Rows
-from ..schema import Schema
-from .base import LazySource, changed, join_rows
-from .passes import Passes
+from ...core.schema import Schema
+from .base import LazySource, Passes, changed, join_rows
 
 __all__ = ["DaskSource", "add_up", "call", "compute", "leaf"]
 
@@ -53,7 +52,8 @@ class DaskSource(LazySource):
     --------
     >>> import dask
     >>> import numpy as np
-    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.schema import Schema
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.rows import Rows
     >>> from metricwise.data.sources.dask import DaskSource
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
@@ -102,8 +102,8 @@ class DaskSource(LazySource):
         """Return the rows at ascending positions, in memory."""
         ends = np.searchsorted(rows, self.starts)
         some = np.flatnonzero(np.diff(ends))
-        wanted = [_Taken(rows[ends[p] : ends[p + 1]] - self.starts[p]) for p in some]
-        parts = [self._asked([self.pieces[p]], own)[0] for p, own in zip(some, wanted, strict=True)]
+        takes = [_Taken(rows[ends[p] : ends[p + 1]] - self.starts[p]) for p in some]
+        parts = [self._asked([self.pieces[p]], take)[0] for p, take in zip(some, takes, strict=True)]
         return join_rows(compute(add_up([call(_listed, part) for part in parts], operator.add)))
 
     def _asked(self, pieces: Sequence[Any], ask: Callable[[Rows], Any]) -> list[Any]:

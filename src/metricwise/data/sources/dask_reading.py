@@ -14,10 +14,9 @@ import numpy as np
 
 from ...core.errors import InvalidParameter, shown
 from ...core.rows import Rows
-from ..arrays import Data
+from ..encoding import distinct_values
 from ..frames import is_frame, is_lazy
-from ..pieces import Piece, PieceReader, distinct_values
-from ..row_spec import RowSpec
+from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from .dask import DaskSource, add_up, call, compute, leaf
 
 __all__ = ["read_collection"]
@@ -25,7 +24,7 @@ __all__ = ["read_collection"]
 _ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
 
 
-def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
+def read_collection(spec: RowSpec, read_head: ReadHead) -> DaskSource:
     """Open a Dask collection; see :func:`metricwise.optimize`.
 
     Parameters
@@ -34,24 +33,21 @@ def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
         Its y, weights and groups are Dask collections in chunks like those of the probabilities; what is in memory is
         cut so.
 
-    Returns
-    -------
-    Data
-        Of rows that stand for all.
-    DaskSource
+    read_head : callable
+        Returns the reader of all rows by a row of probabilities and the labels that occur.
     """
     if spec.time is not None:
         raise InvalidParameter(
             "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
         )
-    given = {"proba": spec.proba, "y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
+    inputs = {"proba": spec.proba, "y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
     parts = _Parts(spec.proba)
-    columns = [parts.cut(value, name) for name, value in given.items()]
+    columns = [parts.cut(value, name) for name, value in inputs.items()]
     raw = [call(_piece, *blocks) for blocks in zip(*columns, strict=True)]
     summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
-    sizes = _checked_sizes(summary.sizes, list(given))
+    sizes = _checked_sizes(summary.sizes, list(inputs))
     head = replace(spec, proba=summary.head, y=_joined_labels(summary.labels, summary.frame))
-    reader, data = PieceReader.of(head)
+    reader = read_head(head)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     sent = leaf(reader)
     pieces = tuple(
@@ -61,18 +57,18 @@ def read_collection(spec: RowSpec) -> tuple[Data, DaskSource]:
     source = DaskSource(
         pieces,
         np.append(filled, starts[-1]),
-        data.schema,
+        reader.schema,
         has_labels=spec.y is not None,
         has_weights=spec.weight is not None,
     )
-    return data, source
+    return source
 
 
 def _piece(proba: Any, y: Any, weight: Any, groups: Any) -> Piece:
     return Piece(proba, y, weight, groups)
 
 
-def _rows(piece: Piece, reader: PieceReader, start: int) -> Rows:
+def _rows(piece: Piece, reader: RowReader, start: int) -> Rows:
     return reader.rows(piece, start)
 
 
@@ -95,7 +91,9 @@ class _Parts:
         if values is None:
             return [None] * self._n_chunks
         if isinstance(values, (list, tuple)) and values and is_lazy(values[0]):
-            return [list(blocks) for blocks in zip(*(self._delayed(one, name) for one in values), strict=True)]
+            return [
+                list(blocks) for blocks in zip(*(self._delayed(collection, name) for collection in values), strict=True)
+            ]
         return self._delayed(values, name) if is_lazy(values) else self._cut_in_memory(values, name)
 
     def _delayed(self, values: Any, name: str) -> list[Any]:
@@ -166,12 +164,14 @@ class _Summary:
     def of(cls, piece: Piece) -> _Summary:
         """Look at one chunk."""
         lists = isinstance(piece.proba, (list, tuple))
-        lengths = [len(one) for one in piece.proba] if lists else [len(piece.proba)]
+        lengths = [len(output) for output in piece.proba] if lists else [len(piece.proba)]
         others = [_ABSENT if values is None else len(values) for values in piece[1:]]
         size = (lengths[0] if len(set(lengths)) == 1 else _UNEQUAL, *others)
         labels = None if piece.y is None else [_distinct([column]) for column in _columns(piece.y)]
         empty = None if piece.y is None else piece.y[:0]
-        head = None if min(lengths) == 0 else [_first(one) for one in piece.proba] if lists else _first(piece.proba)
+        head = (
+            None if min(lengths) == 0 else [_first(output) for output in piece.proba] if lists else _first(piece.proba)
+        )
         return cls([size], labels, empty, head)
 
     def add(self, other: _Summary) -> _Summary:
@@ -210,13 +210,16 @@ def _joined_labels(labels: list[Any] | None, frame: Any) -> Any:
     if frame.ndim == 1:
         return labels[0]
     n_rows = max(max(map(len, labels)), 1)
-    places = [np.minimum(np.arange(n_rows), max(len(own) - 1, 0)) for own in labels]
+    places = [np.minimum(np.arange(n_rows), max(len(output_labels) - 1, 0)) for output_labels in labels]
     if hasattr(frame, "columns"):
         import pandas as pd
 
-        columns = [own.iloc[place].reset_index(drop=True) for own, place in zip(labels, places, strict=True)]
+        columns = [
+            output_labels.iloc[place].reset_index(drop=True)
+            for output_labels, place in zip(labels, places, strict=True)
+        ]
         return pd.concat(columns, axis=1, keys=frame.columns)
-    return np.stack([own[place] for own, place in zip(labels, places, strict=True)], axis=1)
+    return np.stack([output_labels[place] for output_labels, place in zip(labels, places, strict=True)], axis=1)
 
 
 def _checked_sizes(sizes: list[tuple[int, ...]], names: list[str]) -> Any:
@@ -237,7 +240,7 @@ def _checked_sizes(sizes: list[tuple[int, ...]], names: list[str]) -> Any:
                     f"{n_rows} where proba has {size[0]} in chunk {chunk}",
                     "repartition or rechunk one like the other",
                 )
-    found = np.array([size[0] for size in sizes], dtype=np.intp)
-    if found.sum() == 0:
+    n_rows_of_chunks = np.array([size[0] for size in sizes], dtype=np.intp)
+    if n_rows_of_chunks.sum() == 0:
         raise InvalidParameter("proba", "have at least one row", f"none in {len(sizes)} chunks")
-    return found
+    return n_rows_of_chunks

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ...core.rows import GLANCE, Rows
 from ...core.sampling import by_keys, draw_rows, number_copies
-from ..schema import Schema
-from .base import SourceBase
-from .passes import Passes
+from ...core.schema import Schema
+from .base import Passes, SourceBase
 
 __all__ = ["MemorySource"]
 
@@ -41,9 +40,10 @@ class MemorySource(SourceBase):
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.data import Schema, read_proba
+    >>> from metricwise.core.schema import Schema
+    >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.rows import Rows
-    >>> from metricwise.data.sources import MemorySource
+    >>> from metricwise.data.sources.memory import MemorySource
     >>> source = MemorySource(Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]])), Schema.of_codes([2]))
     >>> source.reduce(lambda rows: rows.n_rows), source.passes.entries
     (3, 3)

@@ -14,10 +14,9 @@ import numpy as np
 
 from ...core.errors import InvalidParameter
 from ...core.rows import Rows
-from ..arrays import Data
-from ..pieces import Piece, PieceReader, distinct_values
-from ..row_spec import RowSpec
-from ..tensors import host_array
+from ..encoding import distinct_values
+from ..frames import host_array
+from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from .chunked import ChunkedSource, Read
 
 __all__ = ["read_tensor"]
@@ -25,7 +24,7 @@ __all__ = ["read_tensor"]
 _ENTRIES = 1 << 21  # of a batch
 
 
-def read_tensor(spec: RowSpec) -> tuple[Data, ChunkedSource]:
+def read_tensor(spec: RowSpec, read_head: ReadHead) -> ChunkedSource:
     """Open a tensor; see :func:`metricwise.optimize`.
 
     Parameters
@@ -33,11 +32,8 @@ def read_tensor(spec: RowSpec) -> tuple[Data, ChunkedSource]:
     spec : RowSpec
         Its probabilities are a tensor of shape (N,), (N, K), (N, M) or (N, M, K), on any device.
 
-    Returns
-    -------
-    Data
-        Of rows that stand for all.
-    ChunkedSource
+    read_head : callable
+        Returns the reader of all rows by a row of probabilities and the labels that occur.
     """
     if spec.time is not None:
         raise InvalidParameter(
@@ -55,9 +51,9 @@ def read_tensor(spec: RowSpec) -> tuple[Data, ChunkedSource]:
         if values is not None and len(values) != n_rows:
             raise InvalidParameter(name, f"have as many rows as proba, {n_rows}", len(values))
     head = replace(spec, proba=host_array(proba[:1]), y=_distinct(arrays["y"]))
-    reader, data = PieceReader.of(head)
+    reader = read_head(head)
     chunks = _Batches(proba, arrays["y"], arrays["sample_weight"], arrays["groups"], reader)
-    return data, ChunkedSource(chunks, data.schema)
+    return ChunkedSource(chunks, reader.schema)
 
 
 def _distinct(y: Any) -> Any:
@@ -77,7 +73,7 @@ class _Batches:
     y: Any
     weight: Any
     groups: Any
-    reader: PieceReader
+    reader: RowReader
 
     @property
     def n_rows(self) -> int:

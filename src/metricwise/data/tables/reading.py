@@ -1,97 +1,533 @@
-"""Reading tables: columns by name, or arrays by name.
+"""Tables of named columns: one reader for files, datasets, queries and data frames.
 
-A table is opened once, which reads the names; columns are read when they are asked for, and only those. Columns of CSV
-are text until somebody says that they are numbers or labels, so that an identifier such as 007 stays what it is.
+Small tables are read whole (`read`), large ones batch by batch in every pass (`batches`), by the same `TableReader`.
+An engine with columns is a subclass, which `Table` takes as data. Must not know which column is what.
 """
 
 from __future__ import annotations
 
+import glob
+import io
+import os
 import sys
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, argument, shown
+from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..columns import few, labels_of_texts
-from .csv_text import HEAD_BYTES, check_head, no_number, read_head
-from .formats import STANDARD_STREAM, arrow, format_of
+from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = ["Arrays", "Columns", "open_table"]
+__all__ = ["MEMORY_LIMIT", "Arrays", "Table", "TableReader", "batch_rows", "check_numbers", "open_file", "open_table"]
+
+MEMORY_LIMIT = 1 << 28
+_MIN_MEMORY_LIMIT = 1 << 20
+_HELD_BATCHES = 12  # batches, and arrays made of them, that are in memory at a time: four threads count
+_MIN_BATCH, _MAX_BATCH = 1 << 12, 1 << 20  # rows
 
 
-class Columns(ABC):
-    """A table of named columns.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table that is read in batches, once in every pass over the rows.
+
+    Parameters
+    ----------
+    data : str, path, list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, or object with Arrow's C stream
+    interface
+        A file, a folder, or a pattern such as ``"oof/*.parquet"``, of Parquet, Feather or CSV files; a dataset or a
+        query; or a data frame of any library.
+    proba_prefix : str, optional
+        Prefix of the names of the columns of probabilities. By default, these must be named like the classes, with any
+        common prefix, or ``<output>=<class>``.
+    proba : str or list of str, optional
+        The column with the probability of the positive class of a binary output, one per output.
+    separator : str, optional
+        Separator of CSV files; by default a comma, or a tab for .tsv.
+    memory_limit : int, default=268435456
+        Maximum number of bytes of the table to hold in memory at a time.
+
+    See Also
+    --------
+    metricwise.optimize : Optimise a rule on the table, with the name of the column of labels as y.
+    metricwise.predict_table : Apply a rule to a table.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"p_no": [0.7, 0.2, 0.4], "p_yes": [0.3, 0.8, 0.6], "bought": ["no", "yes", "yes"]})
+    >>> table = mw.Table(frame, proba_prefix="p_")
+    >>> mw.optimize(table, "bought", "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False)).value
+    1.0
+    """
+
+    data: Any
+    proba_prefix: str | None = None
+    proba: str | Sequence[str] | None = None
+    separator: str | None = None
+    memory_limit: int = MEMORY_LIMIT
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        limit: Any = self.memory_limit
+        if not isinstance(limit, int) or limit < _MIN_MEMORY_LIMIT:
+            raise InvalidParameter(
+                "memory_limit", f"be a number of bytes of at least {_MIN_MEMORY_LIMIT}", shown(limit)
+            )
+
+
+class TableReader(ABC):
+    """Columns of a table, whole or batch by batch. Subclasses set `title` and `names`, and implement `scan`.
 
     Attributes
     ----------
-    path : str
-        For messages.
+    title : str
+        Name in messages.
     names : tuple of str
-    n_rows : int
     has_texts : bool
-        Whether columns are text until more is known of them.
+        Whether all columns are text until they are read as numbers or labels.
+    lasting : bool
+        Whether it is noticed if a later pass has other rows.
+
+    See Also
+    --------
+    metricwise.Table : Takes a reader as data.
     """
 
-    path: str
+    title: str
     names: tuple[str, ...]
     has_texts: bool = False
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int: ...
+    lasting: bool = False
 
     @abstractmethod
-    def values(self, names: Sequence[str]) -> Any:
-        """Return columns as they are, as an Arrow table."""
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        """Yield record batches of any size, in the same order in every pass; see `batches`."""
 
-    @abstractmethod
+    def batches(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        """Yield Arrow tables of about `n_rows` rows, in the same order in every pass.
+
+        Parameters
+        ----------
+        columns : mapping of str to bool
+            Names, and whether a column of text is to be read as numbers.
+        n_rows : int
+        """
+        self.check(columns)
+        pa = arrow()
+        held: list[Any] = []
+        for batch in self.scan(columns, n_rows):
+            for start in range(0, batch.num_rows, n_rows):
+                held.append(batch.slice(start, n_rows))
+                if sum(part.num_rows for part in held) > n_rows // 2:
+                    yield pa.Table.from_batches(held)
+                    held = []
+        if held:
+            yield pa.Table.from_batches(held)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse names that no column has."""
+        for name in names:
+            if name not in self.names:
+                raise InvalidParameter(
+                    "",
+                    problem=f"there is no column {shown(name)}",
+                    remedy=f"the columns are {few(self.names)}",
+                    owner=self.title,
+                )
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return whole columns as they are, as an Arrow table of at least one row."""
+        self.check(names)
+        batches = list(self.scan(dict.fromkeys(names, False), _MAX_BATCH))
+        if not any(batch.num_rows for batch in batches):
+            raise InvalidParameter("", problem="there are no rows", owner=self.title)
+        return arrow().Table.from_batches(batches)
+
     def numbers(self, names: Sequence[str]) -> Any:
-        """Return columns of numbers, none of which is missing, as an Arrow table."""
+        """Return whole columns of numbers, none of which is missing, as an Arrow table."""
+        table = self.read(names)
+        if self.has_texts:
+            table = arrow().table({name: self._parsed(name, table.column(name)) for name in names})
+        return check_numbers(table, self.title, nulls=False)
 
-    @abstractmethod
+    def _parsed(self, name: str, texts: Any) -> Any:
+        pa = arrow()
+        from pyarrow import compute
+
+        try:
+            return compute.utf8_trim_whitespace(texts).cast(pa.float64())
+        except pa.ArrowInvalid as error:
+            raise _not_numeric(self.title, name, texts, 0) or error from None
+
     def labels(self, name: str) -> Any:
-        """Return a column of labels, as an Arrow array."""
+        """Return a whole column of labels, as an Arrow array."""
+        column = self.read([name]).column(0)
+        if not self.has_texts:
+            return column
+        encoded = column.combine_chunks().dictionary_encode()
+        encoded = encoded.combine_chunks() if hasattr(encoded, "chunks") else encoded
+        encoded = encoded.chunk(0) if hasattr(encoded, "chunks") else encoded
+        return arrow().array(labels_of_texts(encoded.dictionary.to_pylist())).take(encoded.indices)
 
-    @abstractmethod
     def moments(self, name: str) -> Any:
-        """Return a column of times, numbers or dates, as an Arrow array."""
+        """Return a whole column of times, numbers or dates, as an Arrow array."""
+        pa, column = arrow(), self.read([name]).column(0)
+        if not self.has_texts:
+            return column
+        for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
+            try:
+                return column.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+        raise InvalidParameter(
+            "",
+            problem=(
+                f"the column {shown(name)} must hold numbers or dates such as 2024-01-31 or 2024-01-31 "
+                f"12:30, got {shown(column[0].as_py())}"
+            ),
+            owner=self.title,
+        )
 
-    def check(self, name: str) -> None:
-        """Refuse a name that no column has."""
-        if name not in self.names:
+
+def check_numbers(table: Any, title: str, *, nulls: bool = True) -> Any:
+    """Return an Arrow table; refuse columns of other types than numbers, and nulls unless `nulls`."""
+    from pyarrow import types
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not (types.is_floating(column.type) or types.is_integer(column.type) or types.is_decimal(column.type)):
+            raise InvalidParameter(
+                "", problem=f"the column {shown(name)} must hold numbers, got type {column.type}", owner=title
+            )
+        if column.null_count and not nulls:
+            row = column.is_null().to_pylist().index(True)
             raise InvalidParameter(
                 "",
-                problem=f"there is no column {shown(name)}",
-                remedy=f"the columns are {few(self.names)}",
-                owner=self.path,
+                problem=f"the column {shown(name)} must hold a number in every row, got none in row {row}",
+                owner=title,
             )
-
-    def _check_all(self) -> None:
-        twice = [name for at, name in enumerate(self.names) if name in self.names[:at]]
-        if twice:
-            raise InvalidParameter(
-                "", problem=f"the names of columns must be distinct, got {shown(twice[0])} twice", owner=self.path
-            )
+    return table
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """Arrays of NumPy's, by name; the one of a .npy file has none.
+def _not_numeric(title: str, name: str, texts: Any, first_row: int) -> ValueError | None:
+    """Return the error for the first text that is no number, None if all are."""
+    pa = arrow()
+    for row, text in enumerate(texts.to_pylist(), first_row):
+        try:
+            pa.scalar(None if text is None else text.strip()).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return Csv.no_number(title, name, text, row)
+    return None
+
+
+def batch_rows(row_bytes: int, memory_limit: int) -> int:
+    """Return how many rows are read at a time."""
+    return max(_MIN_BATCH, min(_MAX_BATCH, memory_limit // (_HELD_BATCHES * max(row_bytes, 1))))
+
+
+def open_table(table: Table) -> TableReader:
+    """Open a table, and read the names of its columns."""
+    data = table.data
+    if isinstance(data, TableReader):
+        return data
+    if isinstance(data, arrow().RecordBatchReader):
+        raise InvalidType(
+            "data",
+            "be readable several times",
+            "a RecordBatchReader, which is exhausted after one pass",
+            "pass what it reads from, or its read_all() if that fits in memory",
+            owner="Table",
+        )
+    if hasattr(data, "scanner"):
+        return _Dataset(data)
+    if hasattr(data, "collect_batches"):
+        return _Query(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return _Frame(data)
+    return _Files(_paths(data), table.separator)
+
+
+def open_file(path: str, separator: str | None = None, tick: Callable[[], None] = lambda: None) -> TableReader | Arrays:
+    """Open one file to read whole columns of it; CSV is parsed here, once.
 
     Parameters
     ----------
     path : str
-    arrays : dict of str to ndarray
+        "-" is CSV from the standard input.
+    separator : str, optional
+        Of CSV.
+    tick : callable, optional
+        Called as reading goes on.
     """
+    kind = file_format(path, separator)
+    if kind is None:
+        return _read_arrays(path)
+    arrow()
+    return _Texts(path, kind, tick) if isinstance(kind, Csv) else _Files([path], separator)
 
-    path: str
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def _paths(data: Any) -> list[str]:
+    """Return the files that a path, a folder, a pattern or a list of these mean, in order."""
+    if isinstance(data, (list, tuple)):
+        return [path for item in data for path in _paths(item)]
+    if not isinstance(data, (str, os.PathLike)):
+        raise InvalidType("data", "be a path, a dataset, a query or a data frame", shown(data), owner="Table")
+    text = os.fspath(data)
+    if Path(text).is_dir():
+        files = sorted(path for path in Path(text).rglob("*") if path.is_file() and path.name[0] not in "._")
+        paths = [str(path) for path in files]
+    elif glob.has_magic(text) and not Path(text).exists():
+        paths = sorted(path for path in glob.glob(text, recursive=True) if Path(path).is_file())  # noqa: PTH207  # of any path
+    else:
+        return [text]
+    if not paths:
+        raise InvalidParameter("", problem="there are no such files", owner=text)
+    return paths
+
+
+def _check_distinct(names: Sequence[str], title: str) -> tuple[str, ...]:
+    twice = [name for at, name in enumerate(names) if name in names[:at]]
+    if twice:
+        raise InvalidParameter(
+            "", problem=f"the names of columns must be distinct, got {shown(twice[0])} twice", owner=title
+        )
+    return tuple(names)
+
+
+class _Texts(TableReader):
+    """CSV that is parsed once and held in memory, all columns as text."""
+
+    has_texts = True
+    lasting = True
+
+    def __init__(self, path: str, kind: Csv, tick: Callable[[], None]) -> None:
+        pa = arrow()
+        from pyarrow import csv
+
+        self.title = "standard input" if path == STANDARD_STREAM else path
+        if path == STANDARD_STREAM:
+            content = sys.stdin.buffer.read()
+            source: Callable[[], Any] = lambda: io.BytesIO(content)  # noqa: E731
+        else:
+            with Path(path).open("rb"):  # raises the usual error if there is no such file
+                source = lambda: pa.input_stream(path)  # noqa: E731
+        batches = []
+        try:
+            schema = kind.header(source, self.title)
+            self.names = _check_distinct(schema.names, self.title)
+            with csv.open_csv(source(), **kind.options(schema)) as reader:
+                for batch in reader:
+                    batches.append(batch)
+                    tick()
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise kind.refusal(error, self.title) from None
+        self._table = pa.Table.from_batches(batches, schema)
+        if self._table.num_rows == 0:
+            raise InvalidParameter("", problem="there are no rows below the names of the columns", owner=self.title)
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        table = arrow().table(
+            {
+                name: self._parsed(name, self._table.column(name)) if numbers else self._table.column(name)
+                for name, numbers in columns.items()
+            }
+        )
+        return iter(table.to_batches(n_rows))
+
+
+class _Files(TableReader):
+    """Files of one format, one after the other."""
+
+    lasting = True
+
+    def __init__(self, paths: list[str], separator: str | None) -> None:
+        kinds = {path: file_format(path) for path in paths}
+        titles = {"array" if kind is None else kind.title.lower() for kind in kinds.values()}
+        if len(titles) > 1:
+            raise InvalidParameter(
+                "", problem=f"{paths[0]} and other files: all must be of one format, got {few(sorted(titles))}"
+            )
+        if kinds[paths[0]] is None:
+            raise InvalidParameter(
+                "",
+                problem="an array has no column names",
+                remedy="leave these out, and pass y as an array",
+                owner=paths[0],
+            )
+        kind = file_format(paths[0], separator)
+        assert kind is not None
+        self._format: FileFormat = kind
+        self.has_texts = kind.has_texts
+        self._paths = paths
+        self.title = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+        self._stamps = {path: _stamp(path) for path in paths}
+        self._schemas = {path: self._attempt(path, kind.schema) for path in paths}
+        self.names = _check_distinct(self._schemas[paths[0]].names, self.title)
+
+    def _attempt(self, path: str, read: Callable[[str], Any]) -> Any:
+        """Return what `read` returns; errors of pyarrow become sentences about the file."""
+        pa = arrow()
+        try:
+            return read(path)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowSerializationError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            self._check_unchanged(path)
+            raise self._format.refusal(error, path) from None
+
+    def _check_unchanged(self, path: str) -> None:
+        if _stamp(path) != self._stamps[path]:
+            raise RuntimeError(
+                f"{path}: the file has changed since it was first read, so earlier counts are no longer valid; call "
+                "again once the file is complete."
+            ) from None
+
+    def _common(self, columns: Mapping[str, bool]) -> Any:
+        """Return the types of columns that all files have: their own, or numbers where these differ."""
+        pa = arrow()
+        fields = []
+        for name, numbers in columns.items():
+            for path, schema in self._schemas.items():
+                if schema.get_field_index(name) < 0:
+                    raise InvalidParameter(
+                        "",
+                        problem=f"there is no column {shown(name)}, which other files have",
+                        remedy=f"the columns are {few(schema.names)}",
+                        owner=path,
+                    )
+            kinds = {schema.field(name).type: path for path, schema in self._schemas.items()}
+            kind = next(iter(kinds))
+            if numbers and self.has_texts:
+                kind = pa.float64()
+            elif len(kinds) > 1:
+                if not all(pa.types.is_floating(number) or pa.types.is_integer(number) for number in kinds):
+                    (first, path), (second, other) = list(kinds.items())[:2]
+                    raise InvalidParameter(
+                        "",
+                        problem=(
+                            f"the column {shown(name)} must have the same type in all files, got {second}, "
+                            f"but {first} in {path}"
+                        ),
+                        owner=other,
+                    )
+                kind = pa.float64()
+            fields.append((name, kind))
+        return pa.schema(fields)
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        schema = self._common(columns)
+        for path in self._paths:
+            self._check_unchanged(path)
+            batches = self._attempt(path, lambda path: self._open(path, schema, n_rows))
+            while (batch := self._next(path, columns, batches)) is not None:
+                yield batch
+            self._check_unchanged(path)
+
+    def _open(self, path: str, schema: Any, n_rows: int) -> Iterator[Any]:
+        from pyarrow import dataset
+
+        source = dataset.dataset(path, schema=schema, format=self._format.dataset_format(schema))
+        return _scan(source, schema.names, n_rows)
+
+    def _next(self, path: str, columns: Mapping[str, bool], batches: Iterator[Any]) -> Any:
+        """Return the next batch, None after the last; name the first cell of CSV that is no number."""
+        try:
+            return self._attempt(path, lambda _: next(batches, None))
+        except ValueError:
+            if self.has_texts:
+                self._check_texts(path, [name for name, numbers in columns.items() if numbers])
+            raise
+
+    def _check_texts(self, path: str, names: list[str]) -> None:
+        pa, row = arrow(), 0
+        for batch in self._open(path, pa.schema([(name, pa.string()) for name in names]), _MIN_BATCH):
+            for name, column in zip(names, batch.columns, strict=True):
+                error = _not_numeric(path, name, column, row)
+                if error is not None:
+                    raise error from None
+            row += batch.num_rows
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Return what changes if a file is written to."""
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _scan(source: Any, names: list[str], n_rows: int) -> Iterator[Any]:
+    """Yield batches of a dataset; a few are decoded by other threads in advance."""
+    from pyarrow import dataset
+
+    options = None
+    if isinstance(getattr(source, "format", None), dataset.ParquetFileFormat):
+        # By default all columns of several groups of rows are held as they are in the file, decoded or not.
+        options = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+    scanner = source.scanner(
+        columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1, fragment_scan_options=options
+    )
+    return iter(scanner.to_batches())
+
+
+# ------------------------------------------------------------------------------------------ datasets, queries, frames
+
+
+class _Dataset(TableReader):
+    """A pyarrow dataset."""
+
+    title = "the dataset"
+
+    def __init__(self, data: Any) -> None:
+        self._data, self.names = data, tuple(data.schema.names)
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        return _scan(self._data, list(columns), n_rows)
+
+
+class _Query(TableReader):
+    """A polars LazyFrame, which is run in every pass by polars' streaming engine."""
+
+    title = "the query"
+
+    def __init__(self, data: Any) -> None:
+        self._data, self.names = data, tuple(data.collect_schema().names())
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        query = self._data.select(list(columns))
+        for frame in query.collect_batches(chunk_size=n_rows, maintain_order=True):
+            yield from frame.to_arrow().to_batches()
+
+
+class _Frame(TableReader):
+    """A data frame of any library that has Arrow's C stream interface."""
+
+    title = "the table"
+
+    def __init__(self, data: Any) -> None:
+        with arrow().RecordBatchReader.from_stream(data) as reader:
+            self._data, self.names = data, tuple(reader.schema.names)
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        with arrow().RecordBatchReader.from_stream(self._data) as reader:
+            for batch in reader:
+                yield batch.select(list(columns))
+
+
+# ------------------------------------------------------------------------------------------------------------ arrays
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """NumPy arrays by name; that of a .npy file has the name ""."""
+
+    title: str
     arrays: dict[str, NDArray[Any]]
 
     @property
@@ -106,263 +542,9 @@ class Arrays:
                 "",
                 problem=f"there is no array {shown(name)}",
                 remedy=f"the arrays are {few(self.names)}",
-                owner=self.path,
+                owner=self.title,
             )
         return self.arrays[name]
-
-
-def open_table(path: str, *, separator: str | None = None, tick: Callable[[], None] = lambda: None) -> Columns | Arrays:
-    """Open a table, and read its names.
-
-    Parameters
-    ----------
-    path : str
-        Its ending says the format: .csv, .tsv, .parquet, .feather, .arrow, .npy, .npz; "-" is CSV from the standard
-        input.
-    separator : str, optional
-        Of CSV: a comma, and a tab for .tsv.
-    tick : callable, optional
-        Called as reading goes on.
-
-    Returns
-    -------
-    Columns or Arrays
-    """
-    kind = format_of(path)
-    if separator is not None and kind != "csv":
-        raise InvalidParameter(
-            "separator", problem=f"{argument('separator')} is only for CSV", remedy="leave it out", owner=path
-        )
-    if kind in ("npy", "npz"):
-        return _read_arrays(path)
-    arrow()
-    if path != STANDARD_STREAM:
-        with Path(path).open("rb"):  # pyarrow's words for a file that is not there are others
-            pass
-    if kind == "csv":
-        return _Csv(path, separator or ("\t" if path.lower().endswith(".tsv") else ","), tick)
-    return _Columnar(path, kind)
-
-
-def _sentence(error: Exception) -> str:
-    """The first line of what a library says, as the end of a sentence."""
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
-
-
-# --------------------------------------------------------------------------------------------------------------- CSV
-
-
-class _Csv(Columns):
-    has_texts = True
-
-    def __init__(self, path: str, separator: str, tick: Callable[[], None]) -> None:
-        if len(separator) != 1:
-            raise InvalidParameter(
-                "separator", problem=f"a separator must be one character, got {shown(separator)}", owner=path
-            )
-        self.path = "standard input" if path == STANDARD_STREAM else path
-        self._separator, self._tick = separator, tick
-        self._content = sys.stdin.buffer.read() if path == STANDARD_STREAM else None
-        self._rows: int | None = None
-        head = read_head(path) if self._content is None else self._content[:HEAD_BYTES]
-        check_head(head, separator, self.path)
-        with self._opened() as reader:
-            self.names = tuple(reader.schema.names)
-        self._check_all()
-
-    def _opened(self, types: dict[str, Any] | None = None) -> Any:
-        """Return a reader of batches of some columns; all are text if no types are given."""
-        import pyarrow as pa
-        from pyarrow import csv
-
-        names = None if types is None else list(types)
-        read = csv.ReadOptions(use_threads=True)
-        parse = csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
-        convert = csv.ConvertOptions(
-            include_columns=names,
-            column_types=None if types is None else {name: kind for name, kind in types.items() if kind is not None},
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        try:
-            source = pa.BufferReader(self._content) if self._content is not None else pa.input_stream(self.path)
-            return csv.open_csv(source, read, parse, convert)
-        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise self._refusal(error) from None
-
-    def _read(self, types: dict[str, Any]) -> Any:
-        import pyarrow as pa
-
-        batches = []
-        with self._opened(types) as reader:
-            try:
-                for batch in reader:
-                    batches.append(batch)
-                    self._tick()
-            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-                raise self._refusal(error) from None
-            table = pa.Table.from_batches(batches, reader.schema)
-        self._rows = table.num_rows
-        if table.num_rows == 0:
-            raise InvalidParameter("", problem="there are no rows below the names of the columns", owner=self.path)
-        return table
-
-    def _refusal(self, error: Exception) -> ValueError:
-        said = _sentence(error)
-        if "Empty CSV" in said:
-            return InvalidParameter("", problem="the file is empty", owner=self.path)
-        if "UTF8" in said.upper().replace("-", ""):
-            return InvalidParameter("text", "be in UTF-8", owner=self.path)
-        return InvalidParameter(
-            "", problem=f"this is not valid CSV: {said.removeprefix('CSV parse error: ')}", owner=self.path
-        )
-
-    @property
-    def n_rows(self) -> int:
-        if self._rows is None:
-            self.values(self.names[:1])
-        assert self._rows is not None
-        return self._rows
-
-    def values(self, names: Sequence[str]) -> Any:
-        import pyarrow as pa
-
-        for name in names:
-            self.check(name)
-        return self._read(dict.fromkeys(names, pa.string()))
-
-    def numbers(self, names: Sequence[str]) -> Any:
-        import pyarrow as pa
-
-        for name in names:
-            self.check(name)
-        try:
-            table = self._read(dict.fromkeys(names, pa.float64()))
-        except ValueError as error:
-            self._check_numbers(names)
-            raise error from None
-        _refuse_nulls(table, self.path)
-        return table
-
-    def _check_numbers(self, names: Sequence[str]) -> None:
-        """Say which cell is no number."""
-        for name, column in zip(names, self.values(names).columns, strict=True):
-            for row, text in enumerate(column.to_pylist()):
-                try:
-                    float(text or 0)
-                except ValueError:
-                    raise no_number(self.path, name, text, row) from None
-
-    def labels(self, name: str) -> Any:
-        import pyarrow as pa
-
-        texts = self.values([name]).column(0).combine_chunks()
-        encoded = (texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts).dictionary_encode()
-        return pa.array(labels_of_texts(encoded.dictionary.to_pylist())).take(encoded.indices)
-
-    def moments(self, name: str) -> Any:
-        import pyarrow as pa
-
-        texts = self.values([name]).column(0)
-        for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
-            try:
-                return texts.cast(kind)
-            except pa.ArrowInvalid:
-                continue
-        raise InvalidParameter(
-            "",
-            problem=(
-                f"the column {shown(name)} must hold numbers or dates such as 2024-01-31 or 2024-01-31 "
-                f"12:30, got {shown(texts[0].as_py())}"
-            ),
-            owner=self.path,
-        )
-
-
-# ------------------------------------------------------------------------------------------------- Parquet, Feather
-
-
-class _Columnar(Columns):
-    def __init__(self, path: str, kind: str) -> None:
-        self.path, self._kind = path, kind
-        self.names = tuple(self._tried(self._schema).names)
-        self._check_all()
-
-    def _tried(self, read: Callable[[], Any]) -> Any:
-        import pyarrow as pa
-
-        try:
-            return read()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            kind = self._kind.capitalize()
-            raise InvalidParameter(
-                "", problem=f"this is not a {kind} file: {_sentence(error)}", owner=self.path
-            ) from None
-
-    def _schema(self) -> Any:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        if self._kind == "parquet":
-            return parquet.read_schema(self.path)
-        with pa.memory_map(self.path) as file:
-            return pa.ipc.open_file(file).schema
-
-    def _table(self, names: Sequence[str]) -> Any:
-        from pyarrow import feather, parquet
-
-        for name in names:
-            self.check(name)
-        read = parquet.read_table if self._kind == "parquet" else feather.read_table
-        table = self._tried(lambda: read(self.path, columns=list(names)))
-        if table.num_rows == 0:
-            raise InvalidParameter("", problem="there are no rows", owner=self.path)
-        return table
-
-    @cached_property
-    def n_rows(self) -> int:
-        return int(self._table(self.names[:1]).num_rows)
-
-    def values(self, names: Sequence[str]) -> Any:
-        return self._table(names)
-
-    def numbers(self, names: Sequence[str]) -> Any:
-        from pyarrow import types
-
-        table = self._table(names)
-        for field in table.schema:
-            if not (types.is_floating(field.type) or types.is_integer(field.type) or types.is_decimal(field.type)):
-                raise InvalidParameter(
-                    "",
-                    problem=f"the column {shown(field.name)} must hold numbers, got type {field.type}",
-                    owner=self.path,
-                )
-        _refuse_nulls(table, self.path)
-        return table
-
-    def labels(self, name: str) -> Any:
-        return self._table([name]).column(0)
-
-    def moments(self, name: str) -> Any:
-        return self._table([name]).column(0)
-
-
-def _refuse_nulls(table: Any, path: str) -> None:
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.null_count:
-            row = column.is_null().to_pylist().index(True)
-            raise InvalidParameter(
-                "",
-                problem=f"the column {shown(name)} must hold a number in every row, got none in row {row}",
-                owner=path,
-            )
-
-
-# ------------------------------------------------------------------------------------------------------------ arrays
 
 
 def _read_arrays(path: str) -> Arrays:
@@ -373,9 +555,9 @@ def _read_arrays(path: str) -> Arrays:
                 raise InvalidParameter("", problem="no array")
             file.seek(0)
             read = np.load(file, allow_pickle=False)
-            found = dict(read) if hasattr(read, "files") else {"": read}
+            arrays = dict(read) if hasattr(read, "files") else {"": read}
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         objects = "Object arrays" in str(error)
         said = "it holds Python objects, which are not read" if objects else "it is damaged, or of another kind"
         raise InvalidParameter("", problem=f"this is not a NumPy array file: {said}", owner=path) from None
-    return Arrays(path, found)
+    return Arrays(path, arrays)

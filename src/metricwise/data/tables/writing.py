@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from ...core.errors import FileIsThere, InvalidParameter, argument
 from ...core.files import replacing, write_bytes
 from ..columns import few
-from .formats import STANDARD_STREAM, arrow, format_of
+from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = ["TableWriter", "check_target", "label_column", "write_table"]
+__all__ = ["TableWriter", "arrow_column", "check_target", "write_table"]
 
-_BATCH = 1 << 16  # rows of CSV between two signs of life
+_BATCH = 1 << 16  # rows of CSV between two calls of `tick`
 
 
 def check_target(path: str, *, force: bool = False) -> None:
@@ -70,22 +70,22 @@ def write_table(
     ----------
     path : str
     columns : mapping of str to array
-        Of NumPy's or Arrow's.
+        NumPy or Arrow arrays.
     n_decided : int, optional
-        How many columns, the last ones, are what a .npy file is to hold, which has no names: one as an array of shape
-        (N,), several as (N, M). None: all.
+        Number of columns, the last ones, that a .npy file holds, which has no names: one as an array of shape (N,),
+        several as (N, M). By default, all.
     separator : str, default=","
         Of CSV; .tsv has a tab.
     tick : callable, optional
         Called as writing goes on.
     """
-    kind = format_of(path, written=True)
-    if kind in ("npy", "npz"):
-        data = _array_bytes(path, kind, columns, n_decided)
-    elif kind == "csv":
-        data = _csv_bytes(columns, "\t" if path.lower().endswith(".tsv") else separator, tick)
+    kind = _written_format(path, separator)
+    if kind is None:
+        data = _array_bytes(path, columns, n_decided)
+    elif isinstance(kind, Csv):
+        data = _csv_bytes(columns, kind.separator, tick)
     else:
-        data = _arrow_bytes(kind, columns)
+        data = _arrow_bytes(columns, kind)
     if path == STANDARD_STREAM:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -93,24 +93,29 @@ def write_table(
         write_bytes(path, data)
 
 
+def _written_format(path: str, separator: str | None) -> FileFormat | None:
+    kind = file_format(path, written=True)
+    return Csv(separator) if separator and isinstance(kind, Csv) and kind.separator == "," else kind
+
+
 class TableWriter:
-    """Writes a table batch by batch, into another file first, which takes the place of the target in the end.
+    """Writes a table batch by batch, to a temporary file that replaces the target at the end.
 
     Parameters
     ----------
     path : str
-        Its ending says the format: Parquet, Feather or CSV.
+        Its ending determines the format.
     separator : str, optional
-        Of CSV: a comma, and a tab for .tsv.
+        Of CSV: by default a comma, or a tab for .tsv.
     """
 
     def __init__(self, path: str, separator: str | None = None) -> None:
-        self._kind = format_of(path, written=True)
-        if self._kind in ("npy", "npz") or path == STANDARD_STREAM:
+        kind = _written_format(path, separator)
+        if kind is None or path == STANDARD_STREAM:
             raise InvalidParameter(
                 "", problem="a table that is written in batches must be a .parquet, .feather or .csv file", owner=path
             )
-        self._path, self._separator = path, separator or ("\t" if path.lower().endswith(".tsv") else ",")
+        self._path, self._format = path, kind
         self._closing = ExitStack()
         self._file: Any = None
         self._writer: Any = None
@@ -121,31 +126,14 @@ class TableWriter:
         return self
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Write some rows.
-
-        Parameters
-        ----------
-        columns : mapping of str to Arrow array
-            Of the same types every time.
-        """
+        """Write some rows: Arrow arrays, of the same types every time."""
         table = arrow().table(dict(columns))
         try:
             if self._writer is None:
-                self._writer = self._opened(table.schema)
+                self._writer = self._format.writer(self._file, table.schema)
             self._writer.write_table(table)
         except OSError as error:
             raise self._full(error) from None
-
-    def _opened(self, schema: Any) -> Any:
-        if self._kind == "parquet":
-            from pyarrow import parquet
-
-            return parquet.ParquetWriter(self._file, schema)
-        if self._kind == "feather":
-            return arrow().ipc.new_file(self._file, schema)
-        from pyarrow import csv
-
-        return csv.CSVWriter(self._file, schema, write_options=csv.WriteOptions(delimiter=self._separator))
 
     def _full(self, error: OSError) -> OSError:
         said = error.strerror or str(error).strip().rstrip(".")
@@ -171,33 +159,24 @@ class TableWriter:
             raise self._full(failed) from None
 
 
-def label_column(values: NDArray[Any]) -> Any:
-    """Return labels as Arrow has them; labels of several kinds as text."""
-    return _arrow_column(values)
-
-
-def _arrow_column(values: Any) -> Any:
-    """Return a column as Arrow has it; labels of several kinds as text."""
+def arrow_column(values: Any) -> Any:
+    """Return a column as an Arrow array; labels of several kinds become text."""
     pa = arrow()
     if not isinstance(values, np.ndarray):
         return values
     if values.dtype.kind != "O":
         return pa.array(values)
-    listed = values.tolist()
-    kinds = {type(value) for value in listed if value is not None}
-    return pa.array(listed) if len(kinds) == 1 else pa.array([None if v is None else str(v) for v in listed])
+    labels = values.tolist()
+    kinds = {type(label) for label in labels if label is not None}
+    return pa.array(labels) if len(kinds) == 1 else pa.array([None if v is None else str(v) for v in labels])
 
 
-def _arrow_bytes(kind: str, columns: Mapping[str, Any]) -> bytes:
-    pa = arrow()
-    from pyarrow import feather, parquet
-
-    table = pa.table({name: _arrow_column(values) for name, values in columns.items()})
+def _arrow_bytes(columns: Mapping[str, Any], kind: FileFormat) -> bytes:
+    table = arrow().table({name: arrow_column(values) for name, values in columns.items()})
     buffer = io.BytesIO()
-    if kind == "parquet":
-        parquet.write_table(table, buffer)
-    else:
-        feather.write_feather(table, buffer)
+    writer = kind.writer(buffer, table.schema)
+    writer.write_table(table)
+    writer.close()
     return buffer.getvalue()
 
 
@@ -218,10 +197,10 @@ def _batches(columns: list[Any]) -> Iterator[Iterator[tuple[Any, ...]]]:
         yield zip(*lists, strict=True)
 
 
-def _array_bytes(path: str, kind: str, columns: Mapping[str, Any], n_decided: int | None) -> bytes:
-    arrays = {name: _plain_array(np.asarray(values), path) for name, values in columns.items()}
+def _array_bytes(path: str, columns: Mapping[str, Any], n_decided: int | None) -> bytes:
+    arrays = {name: _storable(np.asarray(values), path) for name, values in columns.items()}
     buffer = io.BytesIO()
-    if kind == "npz":
+    if path.lower().endswith(".npz"):
         # Not np.savez, in which the name "file" is taken.
         with zipfile.ZipFile(buffer, "w") as archive:
             for name, array in arrays.items():
@@ -235,12 +214,13 @@ def _array_bytes(path: str, kind: str, columns: Mapping[str, Any], n_decided: in
             remedy="write .npz, .csv or .parquet to keep them",
             owner=path,
         )
-    one = list(arrays.values())
-    np.save(buffer, one[0] if len(one) == 1 else _plain_array(np.stack(one, axis=1), path), allow_pickle=False)
+    decided = list(arrays.values())
+    whole = decided[0] if len(decided) == 1 else _storable(np.stack(decided, axis=1), path)
+    np.save(buffer, whole, allow_pickle=False)
     return buffer.getvalue()
 
 
-def _plain_array(array: NDArray[Any], path: str) -> NDArray[Any]:
+def _storable(array: NDArray[Any], path: str) -> NDArray[Any]:
     """Return an array that need not be pickled; labels of several kinds have none."""
     if array.dtype.kind != "O":
         return array

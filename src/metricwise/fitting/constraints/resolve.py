@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter
-from ...data import Schema, python_labels
+from ...core.labels import python_labels
+from ...core.schema import Schema
 from ...goals.constraint import Constraint, Difference, Limit, Limits
 from ...metrics import Precision
 from ...metrics.abstention import Abstaining

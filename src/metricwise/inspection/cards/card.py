@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.sources import MemorySource
+from ...data.sources.memory import MemorySource
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ..details import Curve, Missing, attempt

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...data import python_labels
+from ...core.labels import python_labels
 from ...rules.base import Rule
 from ...rules.example_cost import CostRule
 from ...rules.forms import Weights, form_of

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.labels import python_labels
 from ...core.losses import Loss
-from ...data import Schema, python_labels, read_proba
-from ...data.sources import MemorySource
+from ...core.schema import Schema
+from ...data.probabilities import read_proba
+from ...data.sources.memory import MemorySource
 from ...fitting.metadata import losses_of
 from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...data import Schema
-from ...data.sources import SourceBase
+from ...core.schema import Schema
+from ...data.sources.base import SourceBase
 from ...goals.worst import opened
 from ...oracles.problem import Problem
 from ...rules.calibration import TemperatureScaling

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, entry_point
-from ...data import python_labels
+from ...core.labels import python_labels
 from ...metrics.naming import same_classes
 from ..details import Details
 from ..view import View

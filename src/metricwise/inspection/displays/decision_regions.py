@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point
-from ...data import decode, python_labels
+from ...core.labels import decode, python_labels
 from ...evaluation import read_rule
 from ...rules.base import Rule
 from ._style import INK, font_for, legend, new_axes, short

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import InvalidParameter, entry_point
+from ...core.labels import python_labels
 from ...core.losses import Loss
-from ...data import Schema, make_rows, python_labels, read_proba, read_sample_weight
-from ...data.sources import MemorySource
+from ...core.schema import Schema
+from ...data.labels import make_rows
+from ...data.probabilities import read_proba
+from ...data.sources.memory import MemorySource
+from ...data.weights import read_sample_weight
 from ...metrics import Recall
 from ...metrics.base import Metric
 from ...oracles import Counts

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...core.errors import InvalidParameter, entry_point
-from ...data import python_labels
+from ...core.labels import python_labels
 from ...inference import Estimate
 from ..details import Curve, Details
 from ..view import View

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...core.errors import entry_point
-from ...data import python_labels
+from ...core.labels import python_labels
 from ..details import Details, Moves
 from ..view import View
 from ._base import RowsDisplay

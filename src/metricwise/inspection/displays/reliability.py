@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ...core.errors import InvalidParameter, entry_point
-from ...data import python_labels
+from ...core.labels import python_labels
 from ..details import Bins, Details, Reliability
 from ..view import View
 from ._base import RowsDisplay

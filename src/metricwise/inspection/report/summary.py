@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...core.errors import InvalidParameter, entry_point, mention
-from ...data import python_labels
+from ...core.labels import python_labels
 from ...evaluation import Comparison, evaluate, own_average, read_rule
 from ...fitting.metadata import losses_of
 from ...goals.for_outputs import are_for_outputs

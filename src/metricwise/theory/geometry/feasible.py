@@ -16,8 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
-from ...data import Schema, make_rows, read_output_weight, read_proba, read_sample_weight
-from ...data.sources import MemorySource
+from ...core.schema import Schema
+from ...data.labels import make_rows
+from ...data.probabilities import read_proba
+from ...data.sources.memory import MemorySource
+from ...data.weights import read_output_weight, read_sample_weight
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
 from ...metrics.naming import check_same_classes

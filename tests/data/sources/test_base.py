@@ -8,7 +8,7 @@ import worlds
 from engines import counts
 from metricwise import kernels
 from metricwise.core.losses import Loss
-from metricwise.data import read_proba
+from metricwise.data.probabilities import read_proba
 from metricwise.oracles import counts as counting
 from problems import read_problem
 

@@ -6,7 +6,7 @@ import pytest
 
 import worlds
 from cli.shared import document, done, run
-from metricwise.cli import large
+from metricwise.cli import rows as cli_rows
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_fit_and_apply_are_those_of_small_tables(rows, ending, monkeypatch):
     apply = ["apply", "RULE", table, "--keep", "id", "--force", "-o"]
     small = document(*fit, rows / "small.json")
     decided = document(*[rows / "small.json" if word == "RULE" else word for word in apply], rows / f"small.{ending}")
-    monkeypatch.setattr(large, "MEMORY_LIMIT", 1000)
+    monkeypatch.setattr(cli_rows, "MEMORY_LIMIT", 1000)
     big = document(*fit, rows / "big.json")
     assert big["value"] == pytest.approx(small["value"], abs=1e-12)
     again = document(*[rows / "big.json" if word == "RULE" else word for word in apply], rows / f"big.{ending}")
@@ -41,7 +41,7 @@ def test_fit_and_apply_are_those_of_small_tables(rows, ending, monkeypatch):
 
 
 def test_options_mean_the_same(rows, monkeypatch):
-    monkeypatch.setattr(large, "MEMORY_LIMIT", 1000)
+    monkeypatch.setattr(cli_rows, "MEMORY_LIMIT", 1000)
     table = rows / "rows.parquet"
     words = ["fit", table, "-t", "grade", "--metric", "recall", "--force", "-o", rows / "rule.json"]
     assert document(*words, "--pos-label", "mid", "--classes", "mid,low,high")["value"] > 0

@@ -1,4 +1,4 @@
-"""What the probabilities are of: outputs, classes, names; what a rule must know of the rows that it is for."""
+"""Outputs, classes and names: what a rule must know of the rows that it is for."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .abstention import with_label
-from .categories import Scales
-from .encoding import shared
-from .single_column import second_is_positive
+from .labels import Scales, known_positive, python_label, python_labels, shared
 
-__all__ = ["Schema"]
+__all__ = ["Schema", "second_is_positive", "with_label"]
+
 
 IntArray = NDArray[np.intp]
 
@@ -55,7 +53,7 @@ class Schema:
 
     Examples
     --------
-    >>> from metricwise.data import Schema
+    >>> from metricwise.core.schema import Schema
     >>> schema = Schema([["no", "yes"], ["low", "mid", "high"]], multioutput=True)
     >>> schema.n_outputs, schema.width, schema.n_classes.tolist()
     (2, 3, [2, 3])
@@ -111,7 +109,7 @@ class Schema:
         if (self.n_classes == 2).all() and not second_is_positive(self.classes):
             facts["single_column"] = self.single
         if self.column_order is not None:
-            facts["column_order"] = [None if own is None else list(own) for own in self.column_order]
+            facts["column_order"] = [None if order is None else list(order) for order in self.column_order]
         return facts
 
     @cached_property
@@ -129,8 +127,8 @@ class Schema:
         """Label of each decision about each output: its classes, followed by that of an abstention."""
         if self.abstain_label is None:
             return self.classes
-        made = {id(own): with_label(own, self.abstain_label) for own in self.classes}
-        return tuple([made[id(own)] for own in self.classes])
+        made = {id(labels): with_label(labels, self.abstain_label) for labels in self.classes}
+        return tuple([made[id(labels)] for labels in self.classes])
 
     @property
     def n_outputs(self) -> int:
@@ -146,3 +144,24 @@ class Schema:
     def decision_width(self) -> int:
         """D, the most decisions about an output: rows and columns of its confusion and its loss."""
         return self.width + self.n_extra
+
+
+def with_label(classes: NDArray[Any], label: Any) -> NDArray[Any]:
+    """Return the labels of all decisions, that of an abstention last; as objects where one type would change some."""
+    kinds: dict[str, type] = {"U": str, "i": int, "u": int, "f": float}
+    if type(label) is kinds.get(classes.dtype.kind):
+        joined = np.concatenate([classes, np.array([label])])
+        kept = joined.tolist() == [*classes.tolist(), label] and type(joined.tolist()[0]) is type(label)
+        if kept and joined.dtype != object:  # as of an integer beyond 64 bits
+            return joined
+    out = np.empty(len(classes) + 1, dtype=object)
+    out[:-1], out[-1] = python_labels(classes), label
+    return out
+
+
+def second_is_positive(classes: Sequence[NDArray[Any]]) -> bool:
+    """Whether the second class of every output is known to be the positive one by its labels."""
+    return all(
+        len(labels) == 2 and known_positive(python_labels(labels)) == python_label(labels[1])
+        for labels in {id(labels): labels for labels in classes}.values()
+    )
