@@ -12,7 +12,7 @@ import worlds
 from engines import served_by
 from metricwise.core.losses import Loss
 from metricwise.inspection.details import Details, calibration_bins
-from metricwise.inspection.details.rules_along import at_step
+from metricwise.inspection.details.curve import at_step
 from metricwise.oracles.problem import Problem
 from metricwise.rules import Link
 

@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 import metricwise as mw
 import worlds
 from metricwise import report
-from metricwise.inspection.report import summary
+from metricwise.inspection import summary
 
 pytest.importorskip("jinja2")
 
@@ -182,7 +182,7 @@ def test_costs_are_shown_as_costs():
     ],
 )
 def test_parts_are_counted_in_words(counts, words):
-    assert summary._gains_words(*counts) == words
+    assert summary._gains_text(*counts) == words
 
 
 def test_grades_that_are_rounded_have_no_weights():

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import entry_point
-from ..inspection.cards import estimator_card
+from ..inspection.card import estimator_card
 from ..rules import Rule
 from ._compat import VisualBlock
 from ._probabilities import aligned_proba, pack

@@ -19,9 +19,8 @@ from ...fitting.metadata import losses_of
 from ...goals.constraint import Limits
 from ...oracles import Counts
 from ...oracles.problem import Problem, mixed
-from ...rules import MixtureRule, WeightedRule
+from ...rules import Link, MixtureRule, WeightedRule
 from ...solvers.sweep import threshold_loss
-from .rules_along import at_step
 
 __all__ = ["Curve", "count_curve", "judge_of"]
 
@@ -247,3 +246,55 @@ class _Steps:
         if problem.aim.average == "instance" and problem.labelled:  # row by row, which is no function of confusions
             return np.array([problem.value_of_rule(rule) for rule in self._rules()])
         return _values_at(problem, judge, confusion)
+
+
+def at_step(rule: WeightedRule, step: float) -> WeightedRule:
+    """Return the rule that has gone so far from argmax, at 0, to a rule, at 1; what is beyond is further that way.
+
+    Class weights are multiplied: as many times at every step. Other losses go along a straight line, and so do the
+    logarithms of the temperature and the biases of the link.
+
+    Parameters
+    ----------
+    rule : WeightedRule
+    step : float
+        From 0.
+
+    Returns
+    -------
+    WeightedRule
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> from metricwise.inspection.details.curve import at_step
+    >>> rule = mw.WeightedRule.from_weights([1.0, 4.0, 9.0])
+    >>> at_step(rule, 0.5).class_weight
+    array([1., 2., 3.])
+    >>> at_step(rule, 1) == rule
+    True
+    """
+    if step == 1:
+        return rule
+    if step == 0:
+        return replace(rule, loss=Loss.argmax(rule.schema.decision_width), link=None)
+    return replace(rule, loss=_loss_at(rule.loss, step), link=link_at_step(rule.link, step))
+
+
+def link_at_step(link: Link | None, step: float) -> Link | None:
+    """Return the link that has gone so far from none to the one given."""
+    return None if link is None else Link(link.temperature**step, link.bias * step, link.floor)
+
+
+def _loss_at(loss: Loss, step: float) -> Loss:
+    if loss.is_diagonal:
+        diagonal, offset = loss.arrays
+        if not offset.any() and (diagonal < 0).all():
+            return Loss(diagonal=-((-diagonal) ** step), offset=offset)
+    full = loss.tensor()
+    # Losses have no scale, and no meaning in what all decisions of a row have in common.
+    full = full - full.mean(axis=2, keepdims=True)
+    k = full.shape[-1]
+    plain = np.full((k, k), 1 / k) - np.eye(k)
+    size = np.linalg.norm(full, axis=(1, 2), keepdims=True) / np.linalg.norm(plain)
+    return Loss.from_tensor((1 - step) * size * plain + step * full)

@@ -18,8 +18,8 @@ from ...oracles import Counts
 from ...oracles.problem import mixed
 from ...rules import WeightedRule
 from ...theory.geometry import FeasibleSet
+from ..details import details_of
 from ..view import View
-from ._base import details_of
 from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, number, short
 
 __all__ = ["FeasibleSetDisplay"]
