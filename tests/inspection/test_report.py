@@ -311,7 +311,7 @@ def test_what_was_counted_on_a_sample_is_said_to_be():
 
 
 def test_the_slider_says_that_it_moves_over_a_sample(monkeypatch):
-    monkeypatch.setattr("metricwise.inspection.details.curve._ENTRIES", 1)
+    monkeypatch.setattr("metricwise.inspection.details.curve._MAX_DECIDED_ENTRIES", 1)
     summary = report.summarize(mw.optimize(*binary(3_000), "f1", pos_label="fraud"))
     assert summary["path"]["sampled"]
     text = " ".join(Page(report.render(summary)).texts)

@@ -130,8 +130,8 @@ class Details:
     def before(self) -> FloatArray:
         """Confusion tensor of plain argmax, (M, K, K), or (M, K, K + 1) if the rule may abstain."""
         problem = self._rows
-        plain = [Loss.argmax(problem.schema.decision_width)]
-        return np.asarray(self._judge.confusions(plain, linked=False)[0, :, : problem.schema.width])
+        argmax = [Loss.argmax(problem.schema.decision_width)]
+        return np.asarray(self._judge.confusions(argmax, linked=False)[0, :, : problem.schema.width])
 
     @cached_property
     def after(self) -> FloatArray:
@@ -204,7 +204,7 @@ class Details:
         options.setdefault("pos_label", getattr(aim.metric, "pos_label", None))
         goal = GoalSpec(metrics, **options)
         aims = read_aims(goal, problem.schema, aim.output_weight, strict=strict, allowed=problem.allowed)
-        return self.recording({name: one for name, one in aims.items() if name != aim.name})
+        return self.recording({name: additional for name, additional in aims.items() if name != aim.name})
 
     def recording(self, aims: Mapping[str, Aim]) -> Details:
         """Return the details with exactly these aims in addition to the first one."""

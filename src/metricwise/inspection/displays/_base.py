@@ -1,4 +1,4 @@
-"""The three ways into a display, as in scikit-learn: a solution, a fitted estimator with rows, or predictions."""
+"""Base of displays of a rule on rows, with the constructors of scikit-learn's displays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The set of all confusions that rules can reach, seen along two metrics."""
+"""Display of the values of two metrics that rules can reach."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from ...oracles.problem import mixed
 from ...rules import WeightedRule
 from ...theory.geometry import FeasibleSet
 from ..details import details_of
+from ..text import number
 from ..view import View
-from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, number, short
+from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, short
 
 __all__ = ["FeasibleSetDisplay"]
 
@@ -161,8 +162,8 @@ class FeasibleSetDisplay:
         functionals = np.stack([feasible.functional(axis) for axis in axes])
         oracle = feasible.oracle
         assert isinstance(oracle, Counts)
-        plain = oracle.confusions([Loss.argmax(k)], linked=False)[0]
-        points = {"argmax": _place(functionals, plain)}
+        argmax_confusion = oracle.confusions([Loss.argmax(k)], linked=False)[0]
+        points = {"argmax": _place(functionals, argmax_confusion)}
         normal = None
         if rule is not None:
             parts = rule.flatten()
@@ -238,10 +239,10 @@ def _place(functionals: FloatArray, C: FloatArray) -> tuple[float, float]:
 
 def _normal(functionals: FloatArray, loss: FloatArray) -> FloatArray | None:
     """What of two functionals a loss is, but for row constants, which no rule changes; None where it is not."""
-    columns = [(one - one.mean(axis=-1, keepdims=True)).ravel() for one in functionals]
+    columns = [(functional - functional.mean(axis=-1, keepdims=True)).ravel() for functional in functionals]
     target = -(loss - loss.mean(axis=-1, keepdims=True)).ravel()
-    found, *_ = np.linalg.lstsq(np.stack(columns, axis=1), target, rcond=None)
-    rest = np.stack(columns, axis=1) @ found - target
+    coefficients, *_ = np.linalg.lstsq(np.stack(columns, axis=1), target, rcond=None)
+    rest = np.stack(columns, axis=1) @ coefficients - target
     if np.linalg.norm(rest) > _SPANNED * np.linalg.norm(target):
         return None
-    return np.asarray(found)
+    return np.asarray(coefficients)
