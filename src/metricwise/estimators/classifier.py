@@ -34,6 +34,7 @@ from ..data import (
     read_time,
     warn_of_order,
 )
+from ..export.converters import convertible
 from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
 from ..goals.spec import Goal, GoalSpec
@@ -69,6 +70,7 @@ from .scoring import LabelScore
 __all__ = ["MetricOptimalClassifierCV"]
 
 
+@convertible
 class MetricOptimalClassifierCV(RowCostClassifier):
     """Classifier whose decisions maximise a metric, based on any classifier with probabilities.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import read_sample_weight, warn_of_order
+from ..export.converters import convertible
 from ..goals.spec import GoalSpec
 from ..metrics.abstention_spec import Abstention
 from ..metrics.linear import Accuracy
@@ -28,6 +29,7 @@ from .scoring import LabelScore
 __all__ = ["FixedRuleClassifier"]
 
 
+@convertible
 class FixedRuleClassifier(RuleClassifier):
     """Classifier that decides by a known rule.
 

@@ -122,7 +122,7 @@ def calibration_bins(
     edges = share if strategy == "uniform" else np.quantile(p, share)
     where = np.searchsorted(edges[1:-1], p)
     sums = (weight, weight * p, weight * happened)
-    total, predicted, observed = (np.bincount(where, values, n_bins) for values in sums)
+    total, predicted, observed = np.array([np.bincount(where, values, n_bins) for values in sums])
     filled = total > 0
     return Bins(predicted[filled] / total[filled], observed[filled] / total[filled], total[filled])
 
