@@ -1,7 +1,6 @@
-"""Probabilities of rows that a model has not seen, aligned with the classes of the whole target.
+"""Out-of-fold probabilities, aligned with the classes of the target.
 
-Owns how an estimator is made to fit a target of any kind (calibrated, output by output), what a fitted one predicts,
-and the pooling of what the folds predict. Must not know metrics or rules.
+Estimators are calibrated or fitted output by output where the target needs it. Must not know metrics or rules.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..core.errors import InvalidParameter, argument
 from ..data import column_names, is_frame, match_columns
 from ._compat import params_of_rows, take_rows
-from ._folds import CalibrationFolds, calibration_groups
-from ._per_output import PerOutputClassifier, fit_labels
+from ._per_output import CalibrationFolds, PerOutputClassifier, calibration_groups, fit_labels
 from ._targets import Target
 
 __all__ = [
@@ -54,10 +52,10 @@ def make_trainable(estimator: Any, target: Target, calibration: str | None = Non
             remedy=f"use calibration=None and {argument('recalibrate', True)} instead",
         )
     native = calibration is None and (not target.several or _takes_all(estimator, target))
-    one = clone(estimator)
+    model = clone(estimator)
     if calibration is not None:
-        one = CalibratedClassifierCV(one, method=calibration, cv=CalibrationFolds())
-    return one if native or not target.several else PerOutputClassifier(one, n_jobs=n_jobs)
+        model = CalibratedClassifierCV(model, method=calibration, cv=CalibrationFolds())
+    return model if native or not target.several else PerOutputClassifier(model, n_jobs=n_jobs)
 
 
 def _takes_all(estimator: Any, target: Target) -> bool:
@@ -155,14 +153,14 @@ def aligned_proba(model: Any, X: Any, target: Target) -> list[NDArray[Any]]:
         raise InvalidParameter(
             "estimator", problem=f"the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}"
         )
-    seen = known_classes(model, target)
-    return [_aligned(_by_name(block, seen[m]), seen[m], target, m) for m, block in enumerate(blocks)]
+    classes = known_classes(model, target)
+    return [_aligned(_by_name(block, classes[m]), classes[m], target, m) for m, block in enumerate(blocks)]
 
 
-def _by_name(block: Any, seen: NDArray[Any]) -> NDArray[Any]:
+def _by_name(block: Any, classes: NDArray[Any]) -> NDArray[Any]:
     """Return an array in the order of the classes, for a data frame whose columns are named by them."""
-    named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, seen.tolist()))
-    return np.asarray(match_columns(block, seen) if named else block)
+    named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, classes.tolist()))
+    return np.asarray(match_columns(block, classes) if named else block)
 
 
 def _unstacked(proba: NDArray[Any], target: Target) -> list[NDArray[Any]]:
@@ -180,27 +178,27 @@ def _unstacked(proba: NDArray[Any], target: Target) -> list[NDArray[Any]]:
     return [np.stack([1 - column, column], axis=1) for column in proba.T]
 
 
-def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int) -> NDArray[Any]:
+def _aligned(block: NDArray[Any], classes: NDArray[Any], target: Target, m: int) -> NDArray[Any]:
     """Put the columns of one output in order; classes that a fold lacks get 0, rows without any probability 1/K."""
-    wanted = target.named(m)
-    if block.ndim != 2 or block.shape[1] != len(seen):
+    names = target.named(m)
+    if block.ndim != 2 or block.shape[1] != len(classes):
         raise InvalidParameter(
             "estimator",
             problem=(
-                f"the estimator's predict_proba must have one column per class, {len(seen)}, got shape {block.shape}"
+                f"the estimator's predict_proba must have one column per class, {len(classes)}, got shape {block.shape}"
             ),
         )
-    if len(seen) == len(wanted) and np.array_equal(seen, wanted):
+    if len(classes) == len(names) and np.array_equal(classes, names):
         return block
-    place = {label: k for k, label in enumerate(wanted.tolist())}
-    unknown = [label for label in seen.tolist() if label not in place]
+    place = {label: k for k, label in enumerate(names.tolist())}
+    unknown = [label for label in classes.tolist() if label not in place]
     if unknown:
         raise InvalidParameter(
             "estimator", problem=f"the estimator's classes must be among {list(place)}, got also {unknown}"
         )
-    out = np.zeros((len(block), len(wanted)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
-    out[:, [place[label] for label in seen.tolist()]] = block
-    out[~out.any(axis=1)] = 1.0 / len(wanted)
+    out = np.zeros((len(block), len(names)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
+    out[:, [place[label] for label in classes.tolist()]] = block
+    out[~out.any(axis=1)] = 1.0 / len(names)
     return out
 
 

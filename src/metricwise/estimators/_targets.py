@@ -1,7 +1,4 @@
-"""What y is: kinds of labels, classes of each output, and what estimators are given of it.
-
-Owns the reading of y for estimators, on top of :mod:`metricwise.data`. Must not know models or rules.
-"""
+"""The target y of estimators: codes and classes of each output. Must not know models or rules."""
 
 from __future__ import annotations
 
@@ -129,13 +126,13 @@ class Target:
 
     def of_classes(self, classes: tuple[NDArray[Any], ...]) -> Target:
         """Return the target in terms of other classes, which must hold all that occur."""
-        for m, (own, wanted) in enumerate(zip(self.classes, classes, strict=True)):
-            seen = own[np.unique(self.codes[self.codes[:, m] >= 0, m])]
-            unknown = sorted(set(seen.tolist()) - set(wanted.tolist()), key=str)
+        for m, (labels, allowed) in enumerate(zip(self.classes, classes, strict=True)):
+            observed = labels[np.unique(self.codes[self.codes[:, m] >= 0, m])]
+            unknown = sorted(set(observed.tolist()) - set(allowed.tolist()), key=str)
             if unknown:
                 where = f"output {m} of y" if self.several else "y"
                 raise InvalidParameter(
-                    "classes", problem=f"{where} must hold only known classes, {wanted.tolist()}, got {unknown}"
+                    "classes", problem=f"{where} must hold only known classes, {allowed.tolist()}, got {unknown}"
                 )
         return self.in_terms_of(classes)
 
@@ -174,7 +171,7 @@ def read_target(y: Any, classes: Any = None) -> Target:
     if classes is None:
         target = target.in_terms_of(_shared(_completed(labels.classes)))
     else:
-        target = target.of_classes(_shared(_given(labels, classes)))
+        target = target.of_classes(_shared(_declared_classes(labels, classes)))
     names = tuple(column_names(y)) if target.several and is_frame(y) else None
     target = replace(target, output_names=names).in_order(None, y)
     for m in range(target.n_outputs):
@@ -183,16 +180,20 @@ def read_target(y: Any, classes: Any = None) -> Target:
     return target
 
 
-def _given(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
+def _declared_classes(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
     """Return the classes of each output as given, for all outputs or for each."""
     n_outputs = len(labels.classes)
     nested = labels.multioutput and len(classes) > 0 and np.ndim(classes[0]) == 1
-    arrays = [label_array(own) for own in (classes if nested else [classes] * n_outputs)]
+    arrays = [label_array(labels_of_output) for labels_of_output in (classes if nested else [classes] * n_outputs)]
     if len(arrays) != n_outputs:
         raise InvalidParameter("classes", f"be one list of labels, or one for each of {n_outputs} outputs", len(arrays))
-    for own in arrays:
-        if own.ndim != 1 or len(own) < 2 or len(set(own.tolist())) < len(own):
-            raise InvalidParameter("classes", "be at least two distinct labels", own.tolist())
+    for labels_of_output in arrays:
+        if (
+            labels_of_output.ndim != 1
+            or len(labels_of_output) < 2
+            or len(set(labels_of_output.tolist())) < len(labels_of_output)
+        ):
+            raise InvalidParameter("classes", "be at least two distinct labels", labels_of_output.tolist())
     return tuple(arrays)
 
 
@@ -211,16 +212,16 @@ def _completed(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
     def complete(labels: NDArray[Any]) -> NDArray[Any]:
         if len(labels) > 1:
             return labels
-        wanted = set(labels.tolist())
-        return next((other for other in proper if wanted <= set(other.tolist())), every)
+        observed = set(labels.tolist())
+        return next((other for other in proper if observed <= set(other.tolist())), every)
 
     return tuple(map(complete, classes))
 
 
 def _shared(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
     """Let outputs of equal classes hold one array."""
-    found: dict[Any, NDArray[Any]] = {}
-    return tuple(found.setdefault((labels.dtype.str, tuple(labels.tolist())), labels) for labels in classes)
+    by_labels: dict[Any, NDArray[Any]] = {}
+    return tuple(by_labels.setdefault((labels.dtype.str, tuple(labels.tolist())), labels) for labels in classes)
 
 
 def _recoded(codes: NDArray[Any], old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]) -> NDArray[Any]:

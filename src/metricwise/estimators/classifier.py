@@ -1,8 +1,4 @@
-"""The estimator that most users will touch: any classifier, decided by the rule that maximises a metric.
-
-Owns cross-fitting: the rule is fitted on probabilities of rows that the model has not seen. Rules and metrics are
-found as :func:`metricwise.optimize` finds them.
-"""
+"""Any classifier with the rule that maximises a metric, fitted to its out-of-fold probabilities."""
 
 from __future__ import annotations
 
@@ -52,8 +48,8 @@ from ._compat import (
     routing_enabled,
     take_rows,
 )
+from ._decisions import RowCostClassifier, weight_for_fit
 from ._folds import check_groups, make_splits
-from ._judging import score_labels, weight_for_fit
 from ._probabilities import (
     Pool,
     aligned_proba,
@@ -63,9 +59,8 @@ from ._probabilities import (
     pack,
     train,
 )
-from ._row_costs import RowCostClassifier
 from ._targets import Target, read_target
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["MetricOptimalClassifierCV"]
 
@@ -396,7 +391,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows)
         weight = read_sample_weight(sample_weight, n_rows)
         parts = [np.flatnonzero(codes == g) for g in np.unique(codes)]
-        return min(score(take_rows(y, own), predicted[own], None if weight is None else weight[own]) for own in parts)
+        return min(
+            score(take_rows(y, rows), predicted[rows], None if weight is None else weight[rows]) for rows in parts
+        )
 
     # ------------------------------------------------------------------------------------------------- fitting
 
@@ -528,10 +525,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             return process_routing(
                 self, "fit", sample_weight=weight, groups=groups, sensitive_features=values, **params
             )
-        given = dict(params)
+        fit_params = dict(params)
         if not self._applies_only:
-            given |= weight_for_fit(self.estimator, weight, self.calibration is not None)
-        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
+            fit_params |= weight_for_fit(self.estimator, weight, self.calibration is not None)
+        return Bunch(
+            estimator=Bunch(fit=fit_params), splitter=Bunch(split={} if groups is None else {"groups": groups})
+        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: the rule takes what its methods name, the estimator and the splitter the rest.
@@ -543,12 +542,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         -------
         routing : MetadataRouter
         """
-        own = own_requests(self)
-        if own.fit.requests.get("groups") is None:
-            own.fit.add_request(param="groups", alias=True)
+        requests = own_requests(self)
+        if requests.fit.requests.get("groups") is None:
+            requests.fit.add_request(param="groups", alias=True)
         return (
             MetadataRouter(owner=self)
-            .add_self_request(own)
+            .add_self_request(requests)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
@@ -577,9 +576,12 @@ def _table(candidates: Sequence[Candidate]) -> dict[str, Any] | None:
     if not candidates:
         return None
     table: dict[str, Any] = {
-        "recipe": [one.recipe for one in candidates],
-        "score": np.array([one.value for one in candidates]),
-        "gain": np.array([one.gain for one in candidates]),
-        "std_error": np.array([one.std_error for one in candidates]),
+        "recipe": [candidate.recipe for candidate in candidates],
+        "score": np.array([candidate.value for candidate in candidates]),
+        "gain": np.array([candidate.gain for candidate in candidates]),
+        "std_error": np.array([candidate.std_error for candidate in candidates]),
     }
-    return {**table, **{name: np.array([one.recorded[name] for one in candidates]) for name in candidates[0].recorded}}
+    return {
+        **table,
+        **{name: np.array([candidate.recorded[name] for candidate in candidates]) for name in candidates[0].recorded},
+    }

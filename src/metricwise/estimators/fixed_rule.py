@@ -1,4 +1,4 @@
-"""A saved rule on top of any estimator."""
+"""Any classifier with a given rule."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from ..metrics.abstention_spec import Abstention
 from ..metrics.linear import Accuracy
 from ..rules import Rule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
-from ._decisions import RuleClassifier
-from ._judging import score_labels, weight_for_fit
+from ._decisions import RuleClassifier, weight_for_fit
 from ._probabilities import fitted_classes, make_trainable, train
 from ._targets import Target, read_target
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["FixedRuleClassifier"]
 

@@ -1,8 +1,4 @@
-"""Training for a metric: the loss at the confusion reached, training on that loss, and again.
-
-Owns what the user says and gets. The walk from loss to loss is in :mod:`metricwise.estimators._alternation`, and rows
-are weighted as in :mod:`metricwise.estimators.cost_sensitive`.
-"""
+"""Training for a metric, alternating between the loss at the current confusion and training on it."""
 
 from __future__ import annotations
 
@@ -31,10 +27,9 @@ from ._compat import (
     routing_enabled,
 )
 from ._folds import check_groups, make_splits
-from ._judging import score_labels
 from ._targets import Target
 from .cost_sensitive import TrainedClassifier, read_outputs
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["MetricWeightedClassifier"]
 
