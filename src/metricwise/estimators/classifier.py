@@ -325,7 +325,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
         features = rows.read_sensitive(count_rows(X))
         routed = self._route(rows, params)
-        if self._frozen() and self.calibration is None:
+        self._check_prefit()
+        if self._applies_only:
             target, pool = self._apply_frozen(X, target)
             target = target.in_order(self.order, y)
             goal = self._read_goal(target, features, rows)
@@ -438,23 +439,23 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             check_removed(f"{type(self).__name__}.fit", params, taken)
 
     @property
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+
+    @property
     def _applies_only(self) -> bool:
         """Whether no model is fitted at all, so that no rows are split."""
-        fitted = isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
-        return fitted and self.calibration is None
+        return self._is_prefit and self.calibration is None
 
-    def _frozen(self) -> bool:
-        """Whether the estimator is fitted already."""
-        prefit = isinstance(self.cv, str)
-        if prefit or isinstance(self.estimator, FrozenEstimator):
-            try:
-                check_is_fitted(self.estimator)
-            except NotFittedError as error:
-                raise NotFittedError(
-                    f"{type(self).__name__}: cv='prefit' and FrozenEstimator need a fitted estimator; fit it first."
-                ) from error
-            return True
-        return False
+    def _check_prefit(self) -> None:
+        if not self._is_prefit:
+            return
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError as error:
+            raise NotFittedError(
+                f"{type(self).__name__}: cv='prefit' and FrozenEstimator need a fitted estimator; fit it first."
+            ) from error
 
     @entry_point("{class}")
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
@@ -470,11 +471,10 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         """Fit on folds and, if wanted, on all rows; return the out-of-fold probabilities."""
         params = routed.estimator.fit
         self._need_probabilities()
-        frozen = self._frozen()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
         splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
-        if not self.refit and len(splits) > 1 and not frozen:
+        if not self.refit and len(splits) > 1 and not self._is_prefit:
             raise InvalidParameter(
                 "",
                 problem=f"refit=False needs a single split, got {len(splits)}",

@@ -6,7 +6,6 @@ with `convertible`: this module does not know them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -25,37 +24,23 @@ _OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_c
 C = TypeVar("C", bound=type)
 
 
-@dataclass
-class _Registry:
-    """Classifiers that can be converted; those added after `active` was set are registered at once."""
-
-    classifiers: list[type] = field(default_factory=list)
-    active: bool = False
-
-    def add(self, classifier: type) -> None:
-        self.classifiers.append(classifier)
-        if self.active:
-            self._register(classifier)
-
-    def activate(self) -> None:
-        self.active = True
-        for classifier in self.classifiers:
-            self._register(classifier)
-
-    def _register(self, classifier: type) -> None:
-        from skl2onnx import update_registered_converter
-
-        name = f"Metricwise{classifier.__name__}"
-        update_registered_converter(classifier, name, _set_shapes, _convert, parser=_parse, options=_OPTIONS)
-
-
-_REGISTRY = _Registry()
+_convertible: list[type] = []
+_is_active = False  # whether `register_converters` was called
 
 
 def convertible(classifier: C) -> C:
     """Class decorator: `register_converters` covers this classifier, whether it is called before or after."""
-    _REGISTRY.add(classifier)
+    _convertible.append(classifier)
+    if _is_active:
+        _register(classifier)
     return classifier
+
+
+def _register(classifier: type) -> None:
+    from skl2onnx import update_registered_converter
+
+    name = f"Metricwise{classifier.__name__}"
+    update_registered_converter(classifier, name, _set_shapes, _convert, parser=_parse, options=_OPTIONS)
 
 
 @entry_point("register_converters")
@@ -88,7 +73,10 @@ def register_converters() -> None:
     """
     if find_spec("skl2onnx") is None:
         raise needs_extra("skl2onnx", "onnx")
-    _REGISTRY.activate()
+    global _is_active
+    _is_active = True
+    for classifier in _convertible:
+        _register(classifier)
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:

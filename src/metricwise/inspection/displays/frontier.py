@@ -5,44 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, entry_point
 from ..text import number
 from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, plain_text, short
 
 __all__ = ["FrontierDisplay"]
-
-FloatArray = NDArray[np.float64]
-
-
-class Frontier(Protocol):
-    """What is drawn of a frontier; :class:`metricwise.api.frontier.TradeOff` has it."""
-
-    @property
-    def metric(self) -> str: ...
-
-    @property
-    def against(self) -> str: ...
-
-    @property
-    def ceiling(self) -> bool: ...
-
-    @property
-    def values(self) -> FloatArray: ...
-
-    @property
-    def others(self) -> FloatArray: ...
-
-    @property
-    def baseline(self) -> tuple[float, float]: ...
-
-    def choose(self, bound: float) -> Any:
-        """Return the best point within a bound."""
-        ...
 
 
 @dataclass(eq=False)
@@ -80,7 +51,7 @@ class FrontierDisplay:
     ('precision', 'recall')
     """
 
-    frontiers: Mapping[str, Frontier]
+    frontiers: Mapping[str, Any]
     bound: float | None = None
     names: tuple[str, str] = field(init=False)
 
@@ -97,9 +68,7 @@ class FrontierDisplay:
         self.names = (first.against, first.metric)
 
     @classmethod
-    def from_trade_off(
-        cls, frontier: Frontier | Mapping[str, Frontier], *, bound: float | None = None, ax: Any = None, **kwargs: Any
-    ) -> Self:
+    def from_trade_off(cls, frontier: Any, *, bound: float | None = None, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the result of :func:`metricwise.trade_off`.
 
         Parameters
