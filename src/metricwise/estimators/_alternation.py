@@ -31,16 +31,7 @@ _MIN_STEP = 0.25  # towards the next loss
 
 @dataclass(frozen=True, eq=False)
 class Alternation:
-    """Where the alternation ended.
-
-    Parameters
-    ----------
-    losses : list of M ndarrays of shape (K_m, K_m)
-    value : float
-        The metric with them on rows that the models have not seen.
-    history : list of float
-        The metric along the way, the first that of plain training; outputs whose loss is settled count with their best.
-    """
+    """The loss of each output, the metric with them on rows left out, and the metric with every loss tried."""
 
     losses: list[FloatArray]
     value: float
@@ -48,22 +39,7 @@ class Alternation:
 
 
 def alternate(folds: Folds, aim: Aim, target: Target, max_iter: int, tol: float) -> Alternation:
-    """Find the loss of each output; outputs that share a confusion share a loss.
-
-    Parameters
-    ----------
-    folds : Folds
-    aim : Aim
-    target : Target
-    max_iter : int
-        Losses that are tried at most for outputs that share one.
-    tol : float
-        The least improvement that is worth another step.
-
-    Returns
-    -------
-    Alternation
-    """
+    """Find the loss of each output, from at most `max_iter` losses for outputs that share a confusion."""
     grouping, told = folds.group(aim, target)
     losses = [-np.eye(len(labels)) for labels in target.classes]
     walks = []
@@ -157,16 +133,7 @@ class Folds:
         return aim.grouping(priors, mass, _n_classes(target), target.classes), (priors > 0).sum(axis=1) > 1
 
     def reach(self, aim: Aim, target: Target, loss: FloatArray) -> tuple[FloatArray, Objective, float]:
-        """Train outputs on the loss that they share.
-
-        Returns
-        -------
-        C : ndarray of shape (K, K)
-            Their pooled confusion on the rows left out.
-        objective : Objective
-        value : float
-            The metric there, row by row under instance.
-        """
+        """Train on a shared loss; return the pooled confusion (K, K) on rows left out, objective and metric."""
         decided = self._decide(target, _of_outputs(loss, target))
         C, mass = normalize(self._count(target, decided))
         objective = aim.bind(C.sum(axis=-1), mass, _n_classes(target), target.classes)

@@ -191,7 +191,7 @@ class RowCostClassifier(RuleClassifier):
 
     @entry_point("{class}")
     def _read_cost(self, cost: Any, target: Target, abstain: Any) -> NDArray[Any]:
-        """Return costs per row; what is wrong with them must not cost any fits."""
+        """Return costs per row, checked before any model is fitted."""
         abstention = read_abstain(abstain)
         price = None if abstention is None else abstention.terms.cost
         n_rows, k = target.codes.shape[0], max(map(len, target.classes))

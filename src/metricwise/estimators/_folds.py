@@ -30,16 +30,10 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[Split]:
-    """Return the (train, test) rows of each fold, as row numbers, each tested at most once in a fold.
+    """Return the (train, test) rows of each fold, without repetitions.
 
-    None and integers are stratified where they can be: by the classes of one output, by the combinations of classes of
-    several. A float is the share of rows that are tested in a single split; the odd row is trained on.
-
-    Parameters
-    ----------
-    cv : int, float, splitter, iterable or None
-    params : dict
-        Of the splitter: `groups`, after :func:`check_groups`.
+    None and integers are stratified by combinations of classes if possible; a float is the share of test rows in a
+    single split.
     """
     n = count_rows(X)
     splits = [

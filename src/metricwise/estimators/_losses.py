@@ -16,20 +16,7 @@ __all__ = ["read_loss", "read_losses"]
 
 
 def read_losses(loss: Any, classes: Sequence[NDArray[Any]], *, several: bool) -> tuple[NDArray[np.float64], ...]:
-    """Return the loss matrix (K_m, K_m) of each of M outputs.
-
-    Parameters
-    ----------
-    loss : array-like of shape (K, K) or (M, K, K), list of M matrices, Loss or None
-        As in :func:`read_loss`, for all outputs or for each.
-    classes : sequence of M ndarrays
-    several : bool
-        Whether y is 2-D; a 1-D one has a single matrix.
-
-    Returns
-    -------
-    tuple of M ndarrays
-    """
+    """Return the loss matrix (K_m, K_m) of each of M outputs, from one matrix for all or one for each."""
     if not several:
         return (read_loss(loss, classes[0]),)
     each = _for_outputs(loss, classes)

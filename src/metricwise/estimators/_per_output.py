@@ -42,16 +42,7 @@ _N_TRIED_ROWS = 20  # of each class, to see whether an estimator accepts codes; 
 
 
 class Sample(NamedTuple):
-    """What the estimator of one output is fitted to.
-
-    Parameters
-    ----------
-    rows : integer ndarray of shape (n,)
-        Rows of X, some of them perhaps several times.
-    labels : ndarray of shape (n,)
-    weight : ndarray of shape (n,), optional
-        Instead of any `sample_weight` among the parameters of the fit.
-    """
+    """Rows (n,) of X, possibly repeated, with labels (n,) and weights that replace any `sample_weight` of the fit."""
 
     rows: NDArray[Any]
     labels: NDArray[Any]
@@ -59,13 +50,7 @@ class Sample(NamedTuple):
 
 
 class CalibrationFolds(BaseEstimator):
-    """Stratified folds inside a fold, as many as its rarest class and its groups allow: at most 5, at least 2.
-
-    Parameters
-    ----------
-    groups : array-like, optional
-        Of the rows that will be split: those of a group stay together.
-    """
+    """Stratified folds within a fold, 2 to 5 as its rarest class and its groups allow; groups stay together."""
 
     def __init__(self, groups: Any = None) -> None:
         self.groups = groups
@@ -93,9 +78,9 @@ class CalibrationFolds(BaseEstimator):
 
 @contextmanager
 def calibration_groups(model: Any, groups: Any) -> Iterator[None]:
-    """Let a calibrator, if the model is one of ours, keep groups together while it is fitted."""
-    ours = isinstance(model, CalibratedClassifierCV) and isinstance(model.cv, CalibrationFolds)
-    if groups is None or not ours:
+    """Let a calibrator that was made here keep groups together while it is fitted."""
+    has_folds = isinstance(model, CalibratedClassifierCV) and isinstance(model.cv, CalibrationFolds)
+    if groups is None or not has_folds:
         yield
         return
     folds = model.cv

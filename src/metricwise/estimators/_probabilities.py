@@ -207,17 +207,7 @@ def _aligned(block: NDArray[Any], classes: NDArray[Any], target: Target, m: int)
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Probabilities of rows by models that have not seen them.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Rows that at least one fold tested.
-    proba : ndarray of shape (n, K) or (n, M, K), or list of M arrays (n, K_m)
-        In the shape that `optimize` takes; the mean where several folds tested a row.
-    models : list
-        The models of the folds, where they were to be kept.
-    """
+    """Out-of-fold probabilities of the tested rows, in a shape that `optimize` takes, and models if kept."""
 
     rows: NDArray[Any]
     proba: Any
@@ -236,25 +226,7 @@ def out_of_fold(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Pool:
-    """Fit a model on each fold, in parallel, and predict the rows that the fold left out.
-
-    Parameters
-    ----------
-    model : estimator
-        From :func:`make_trainable`; cloned for each fold.
-    splits : sequence of (train, test)
-        From :func:`.make_splits`: no row is tested twice in a split.
-    params : dict
-        Of the estimator's fit; what has one entry per row is cut to the fold.
-    groups : array-like of shape (N,), optional
-        Rows that a calibrator keeps together.
-    keep : bool, default=False
-        Whether to return the models.
-
-    Returns
-    -------
-    Pool
-    """
+    """Fit clones of a model on the folds, in parallel, and return the mean probabilities of the rows left out."""
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, groups)
         for fit_rows, test_rows in splits

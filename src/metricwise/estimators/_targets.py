@@ -78,7 +78,7 @@ class Target:
         return list(self.classes) if self.several else self.classes[0]
 
     def labels(self, rows: NDArray[Any]) -> Labels:
-        """Return the labels of some rows, read as they are, for whoever fits a rule to them."""
+        """Return the labels of some rows for fitting a rule."""
         return Labels(self.codes[rows], self.classes, self.several, scales=self.scales, output_names=self.output_names)
 
     def take(self, rows: Any) -> Target:
@@ -142,19 +142,7 @@ class Target:
 
 
 def read_target(y: Any, classes: Any = None) -> Target:
-    """Read y, and check that it is one of classification.
-
-    Parameters
-    ----------
-    y : array-like of shape (N,) or (N, M), or sparse indicator matrix
-        Labels of a 2-D y may be missing: NaN, None, NA or masked.
-    classes : array-like, or list of M array-likes, optional
-        All labels that may occur; None takes the sorted labels of y.
-
-    Returns
-    -------
-    Target
-    """
+    """Read y of shape (N,) or (N, M), dense or a sparse indicator; labels of a 2-D y may be missing."""
     if y is None:
         raise InvalidParameter("y", problem="the estimator requires y to be passed, but the target y is None")
     labels = observed_labels(y)
@@ -181,7 +169,7 @@ def read_target(y: Any, classes: Any = None) -> Target:
 
 
 def _declared_classes(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
-    """Return the classes of each output as given, for all outputs or for each."""
+    """Return the declared classes of each output."""
     n_outputs = len(labels.classes)
     nested = labels.multioutput and len(classes) > 0 and np.ndim(classes[0]) == 1
     arrays = [label_array(labels_of_output) for labels_of_output in (classes if nested else [classes] * n_outputs)]
@@ -198,7 +186,7 @@ def _declared_classes(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
 
 
 def _completed(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
-    """Give an output of no class or one the classes of the first other output that has them, or else those of all."""
+    """Return classes in which an output of fewer than two has those of another output that contain it, or of all."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise InvalidParameter("y", "have at least two classes", f"one class: {classes[0].tolist()}")
     if all(set(labels.tolist()) <= {0, 1} for labels in classes):
@@ -225,7 +213,7 @@ def _shared(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
 
 
 def _recoded(codes: NDArray[Any], old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]) -> NDArray[Any]:
-    """Turn codes of some classes into codes of others; a class that is not there becomes -1, as a missing label is."""
+    """Return codes in terms of other classes; labels that are not among them become -1, missing."""
     out = codes.copy()
     for m, (before, after) in enumerate(zip(old, new, strict=True)):
         if before is not after:

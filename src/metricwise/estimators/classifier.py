@@ -399,12 +399,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     # ------------------------------------------------------------------------------------------------- fitting
 
     def _goal(self) -> GoalSpec:
-        """Return what is asked for, unread."""
+        """Return the goal as written."""
         params = self.get_params(deep=False)
         return GoalSpec(**{field.name: params[field.name] for field in fields(GoalSpec) if field.name in params})
 
     def _read_goal(self, target: Target, features: SensitiveFeatures | None, rows: RowSpec) -> GoalSpec | Goal:
-        """Read the goal for the classes of the target; costs per row are a goal that nothing need be read of."""
+        """Read the goal for the classes of the target; with costs per row there is nothing to read."""
         spec = self._goal()
         if rows.cost is not None:
             refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
@@ -416,7 +416,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return goal
 
     def _read_rows(self, rows: RowSpec, target: Target) -> RowSpec:
-        """Return what is known of rows, read as arrays; what is wrong with it must not cost any fits."""
+        """Return the row inputs as arrays, checked before any model is fitted."""
         n_rows = len(target.codes)
         weight = read_sample_weight(rows.weight, n_rows)
         if weight is not None:
@@ -468,7 +468,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
 
     def _cross_fit(self, X: Any, target: Target, routed: Bunch) -> Pool:
-        """Fit on folds and, if wanted, on all rows; return the out-of-fold probabilities."""
+        """Fit on folds and, with `refit`, on all rows; return the out-of-fold probabilities."""
         params = routed.estimator.fit
         self._need_probabilities()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
@@ -516,7 +516,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     @entry_point("{class}")
     def _route(self, rows: RowSpec, params: dict[str, Any]) -> Bunch:
-        """Return what the estimator's fit and the splitter's split are given."""
+        """Return the parameters of the estimator's fit and of the splitter's split."""
         weight, groups = rows.weight, rows.clusters
         if not self._applies_only:
             check_groups(self.cv, groups, self.estimator)

@@ -245,20 +245,7 @@ def read_outputs(y: Any, classes: Any = None) -> Target:
 def expand_rows(
     codes: NDArray[Any], loss: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """Repeat rows over the classes j with weight ``max(L) - L[y, j]``; what has no weight is left out.
-
-    Parameters
-    ----------
-    codes : integer ndarray of shape (N,)
-    loss : ndarray of shape (K, K)
-    sample_weight : ndarray of shape (N,), optional
-
-    Returns
-    -------
-    rows, labels : integer ndarray of shape (n,)
-        Which row, and the code that it is given.
-    weight : ndarray of shape (n,)
-    """
+    """Repeat rows over the classes j with weight ``max(L) - L[y, j]``; return rows, codes and weights."""
     weight = (loss.max() - loss)[codes]
     if sample_weight is not None:
         weight = weight * sample_weight[:, None]

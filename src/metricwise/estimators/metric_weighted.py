@@ -220,7 +220,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         return self
 
     def _goal(self) -> GoalSpec:
-        """Return what is asked for, unread."""
+        """Return the goal as written."""
         return GoalSpec(self.metric, self.average, self.pos_label, self.output_weight, order=self.order)
 
     def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
@@ -249,7 +249,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         return score_labels(scorer, classes, y, predicted, sample_weight, declared)
 
     def _route(self, params: dict[str, Any]) -> Bunch:
-        """Return what the estimator's fit and the splitter's split are given; weights are ours to multiply."""
+        """Return the parameters of the estimator's fit and of the splitter's split, without weights."""
         if routing_enabled():
             return process_routing(self, "fit", **params)
         groups = {name: params[name] for name in ("groups",) if params.get(name) is not None}

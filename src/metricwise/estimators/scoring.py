@@ -56,7 +56,7 @@ class LabelScore:
         return _name(metric)
 
     def as_metric(self) -> tuple[Any, str | None, Any]:
-        """Return the metric, the average and the positive class, for who takes it as a metric."""
+        """Return the metric, the average and the positive class, for functions that take a metric."""
         return self.goal.metric, self.goal.average, self.goal.pos_label
 
     @entry_point("make_scorer")

@@ -27,7 +27,7 @@ __all__ = ["FeasibleSetDisplay"]
 
 FloatArray = NDArray[np.float64]
 
-_SPANNED = 1e-9
+_SPAN_TOL = 1e-9
 
 
 @dataclass(eq=False)
@@ -216,7 +216,7 @@ class FeasibleSetDisplay:
 
 
 def _name(axis: Any, labels: list[str]) -> str:
-    """What an axis is called."""
+    """Return the label of an axis."""
     if isinstance(axis, str):
         return axis
     if isinstance(axis, Metric):
@@ -226,7 +226,7 @@ def _name(axis: Any, labels: list[str]) -> str:
 
 
 def _score(rule: WeightedRule) -> FloatArray:
-    """The functional that the rule makes as large as possible, in a scale of its own."""
+    """Return the functional that the rule maximises, scaled to a largest loss of 1."""
     loss = rule.loss.tensor()[0]
     loss = loss - loss.min(axis=1, keepdims=True)
     return np.asarray(-loss / max(float(loss.max()), np.finfo(float).tiny))
@@ -243,6 +243,6 @@ def _normal(functionals: FloatArray, loss: FloatArray) -> FloatArray | None:
     target = -(loss - loss.mean(axis=-1, keepdims=True)).ravel()
     coefficients, *_ = np.linalg.lstsq(np.stack(columns, axis=1), target, rcond=None)
     rest = np.stack(columns, axis=1) @ coefficients - target
-    if np.linalg.norm(rest) > _SPANNED * np.linalg.norm(target):
+    if np.linalg.norm(rest) > _SPAN_TOL * np.linalg.norm(target):
         return None
     return np.asarray(coefficients)

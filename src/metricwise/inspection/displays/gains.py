@@ -119,7 +119,7 @@ class GainsDisplay(RowsDisplay):
             return
         ax.set_yticks([])
         ax.set_ylabel(f"{n:,} {'classes' if self.gains.by == 'class' else self.gains.by + 's'}")
-        # Those at the ends have names beside the axes, as far apart as can be read.
+        # Parts at the ends are named to the right of the axes, with readable distances.
         apart = n / 26
         for k in range(_N_NAMED_ENDS):
             for row, place in ((k, (k + 0.4) * apart), (n - 1 - k, n - 1 - (k + 0.4) * apart)):
