@@ -1,5 +1,8 @@
 """ONNX: alone, behind classifiers, through skl2onnx; and what is refused."""
 
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -342,3 +345,17 @@ def test_why_there_are_converters(iris):
     decided = run(convert(model, X), X=X)[0]
     assert (decided == model.estimator_.predict(X)).all()
     assert (decided != model.predict(X)).any()
+
+
+def test_classifiers_that_are_defined_after_the_call_are_registered():
+    pytest.importorskip("skl2onnx")
+    code = (
+        "import metricwise as mw\n"
+        "mw.export.register_converters()\n"
+        "import sys\n"
+        "assert 'metricwise.estimators' not in sys.modules\n"
+        "from skl2onnx._supported_operators import sklearn_operator_name_map as names\n"
+        "print(names[mw.FixedRuleClassifier], names[mw.MetricOptimalClassifierCV])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["MetricwiseFixedRuleClassifier", "MetricwiseMetricOptimalClassifierCV"]

@@ -12,7 +12,7 @@ import worlds
 from engines import served_by
 from metricwise.core.losses import Loss
 from metricwise.inspection.details import Details, calibration_bins
-from metricwise.inspection.details.rules_along import at_step
+from metricwise.inspection.details.curve import at_step
 from metricwise.oracles.problem import Problem
 from metricwise.rules import TemperatureScaling
 
@@ -156,7 +156,7 @@ def test_steps_without_labels_behind_a_shift_of_the_prior():
 
 
 def test_of_very_many_rows_a_sample_is_counted(monkeypatch):
-    monkeypatch.setattr("metricwise.inspection.details.curve._ENTRIES", 500_000)
+    monkeypatch.setattr("metricwise.inspection.details.curve._MAX_DECIDED_ENTRIES", 500_000)
     p, y, _ = binary(20_000)
     solution = mw.optimize(p, y, "f1", strategy=mw.Strategy(**FIXED))
     curve = solution.details.curve
@@ -328,7 +328,7 @@ def test_gains_of_classes_are_by_f1():
 
 
 def test_of_very_many_outputs_those_are_valued_that_change_most(monkeypatch):
-    monkeypatch.setattr("metricwise.inspection.details.gains._MOST", 4)
+    monkeypatch.setattr("metricwise.inspection.details.gains._MAX_PARTS", 4)
     P, Y = worlds.binary((400, 8), a=0.6, b=2)
     rule = mw.WeightedRule.from_thresholds([0.5, 0.5, 0.2, 0.5, 0.3, 0.1, 0.5, 0.25])
     gains = Details.of_rows(rule, P, Y, "f1", average="macro").gains

@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 import metricwise as mw
 import worlds
 from metricwise import report
-from metricwise.inspection.report import summary
+from metricwise.inspection import summary
 
 pytest.importorskip("jinja2")
 
@@ -182,7 +182,7 @@ def test_costs_are_shown_as_costs():
     ],
 )
 def test_parts_are_counted_in_words(counts, words):
-    assert summary._gains_words(*counts) == words
+    assert summary._gains_text(*counts) == words
 
 
 def test_grades_that_are_rounded_have_no_weights():
@@ -311,7 +311,7 @@ def test_what_was_counted_on_a_sample_is_said_to_be():
 
 
 def test_the_slider_says_that_it_moves_over_a_sample(monkeypatch):
-    monkeypatch.setattr("metricwise.inspection.details.curve._ENTRIES", 1)
+    monkeypatch.setattr("metricwise.inspection.details.curve._MAX_DECIDED_ENTRIES", 1)
     summary = report.summarize(mw.optimize(*binary(3_000), "f1", pos_label="fraud"))
     assert summary["path"]["sampled"]
     text = " ".join(Page(report.render(summary)).texts)

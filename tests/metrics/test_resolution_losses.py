@@ -8,8 +8,8 @@ import sklearn.metrics as sk
 
 import metricwise as mw
 import worlds
-from metricwise.inspection.cards import solution_card
-from metricwise.inspection.cards.numbers import advice
+from metricwise.inspection.card import solution_card
+from metricwise.inspection.summary import advice
 from metricwise.metrics import from_function, resolve
 from metricwise.metrics.resolution import to_maximise
 from metricwise.report import render, summarize

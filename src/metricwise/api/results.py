@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from ..core.errors import entry_point
 from ..inspection.view import View
 from ..rules.codec import dump
+
+if TYPE_CHECKING:
+    from ..inspection.details import Details
 
 __all__ = ["Solution", "load_solution"]
 
@@ -154,6 +157,19 @@ class Solution(View):
 
         dump(to_document(self), path)
 
+    @property
+    def details(self) -> Details:
+        """Details of the rule on the given rows, computed on first access.
+
+        They are a :class:`~metricwise.inspection.details.Details`.
+
+        The rows must be unchanged: if an array was modified in place since, an error says so. A pickle contains the
+        details only if they were computed before.
+        """
+        from ..inspection.details import details_of
+
+        return details_of(self)
+
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Plot the most informative display of the solution; requires matplotlib.
 
@@ -202,7 +218,7 @@ class Solution(View):
         write(path, self)
 
     def _repr_html_(self) -> str:
-        from ..inspection.cards import solution_card
+        from ..inspection.card import solution_card
 
         return str(solution_card(self))
 

@@ -89,7 +89,7 @@ def _own() -> Mapping[str, str]:
 def _compiled() -> tuple[ModuleType | None, str]:
     """Return the compiled kernels, whether they serve or not, or why they are not there."""
     try:
-        pass
+        from ..kernels import _compiled  # type: ignore[attr-defined]  # an extension module
     except ImportError as error:
         return None, str(error)
     return _compiled, ""

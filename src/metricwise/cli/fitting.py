@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -265,24 +266,24 @@ def _document(solution: Any) -> dict[str, Any]:
 
 
 def _print_solution(solution: Any) -> None:
-    from ..inspection.cards.numbers import as_read, losses_known
+    from ..inspection.summary import summarize_result
+    from ..inspection.text import negated
 
-    metadata = solution.rule.metadata
-    losses = losses_known(solution.rule)
-    measured = {
-        as_read(name, None, losses)[0]: [as_read(name, x, losses)[1] for x in (result.value, result.baseline)]
-        for name, result in {metadata.metric: solution, **solution.recorded}.items()
-    }
+    summary = summarize_result(solution)
+    figures = summary["figures"]
+    metrics = [{"name": summary["metric"], **figures}, *summary["recorded"]]
     print_table(
-        [f"on these {metadata.rows:,} rows", "rule", "argmax", "difference"],
+        [f"on these {solution.rule.metadata.rows:,} rows", "rule", "argmax", "difference"],
         [
-            [name, f"{value:.4f}", f"{baseline:.4f}", signed(value - baseline)]
-            for name, (value, baseline) in measured.items()
+            [metric["name"], f"{value:.4f}", f"{baseline:.4f}", signed(value - baseline)]
+            for metric in metrics
+            for value, baseline in [[math.nan if metric[key] is None else metric[key] for key in ("value", "baseline")]]
         ],
     )
     if solution.value_on_new_rows is not None:
-        new = as_read(metadata.metric, solution.value_on_new_rows, losses)[1]
-        verb = "saved" if metadata.metric in losses else "over argmax"
+        new, verb = solution.value_on_new_rows, "over argmax"
+        if figures["lower_is_better"]:
+            new, verb = negated(new), "saved"
         over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} {verb}"
         say(f"On new rows, with 95 % intervals: {interval(new)}{over}.")
     for result in solution.constraints:

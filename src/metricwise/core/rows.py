@@ -311,7 +311,7 @@ class Rows:
         kept : bool ndarray of shape (R, N)
             Rows whose labels are there each time; the others are missing.
         link : LinkArrays, optional
-            Link of R * M outputs, which is applied to the probabilities.
+            TemperatureScaling of R * M outputs, which is applied to the probabilities.
 
         Returns
         -------

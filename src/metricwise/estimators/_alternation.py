@@ -1,8 +1,4 @@
-"""The alternation between a loss and training on it, on folds, for outputs that share a loss.
-
-Owns the walk from loss to loss, and the count of what rows become that the models have not seen. Which outputs share a
-loss is the average's to say, and rows are weighted as in :mod:`metricwise.estimators.cost_sensitive`.
-"""
+"""The alternation between a loss and training on it, counted on the rows that folds leave out."""
 
 from __future__ import annotations
 
@@ -30,22 +26,13 @@ __all__ = ["Alternation", "Folds", "alternate"]
 
 FloatArray = NDArray[np.float64]
 
-_INWARD = 0.01  # how far towards guessing a confusion is moved where the metric has no slope at it
-_SMALLEST = 0.25  # the shortest step towards the next loss that is tried
+_INWARD_SHARE = 0.01  # a confusion without a gradient is moved this far towards random guessing
+_MIN_STEP = 0.25  # towards the next loss
 
 
 @dataclass(frozen=True, eq=False)
 class Alternation:
-    """Where the alternation ended.
-
-    Parameters
-    ----------
-    losses : list of M ndarrays of shape (K_m, K_m)
-    value : float
-        The metric with them on rows that the models have not seen.
-    history : list of float
-        The metric along the way, the first that of plain training; outputs whose loss is settled count with their best.
-    """
+    """The loss of each output, the metric with them on rows left out, and the metric with every loss tried."""
 
     losses: list[FloatArray]
     value: float
@@ -53,22 +40,7 @@ class Alternation:
 
 
 def alternate(folds: Folds, aim: Aim, target: Target, max_iter: int, tol: float) -> Alternation:
-    """Find the loss of each output; outputs that share a confusion share a loss.
-
-    Parameters
-    ----------
-    folds : Folds
-    aim : Aim
-    target : Target
-    max_iter : int
-        Losses that are tried at most for outputs that share one.
-    tol : float
-        The least improvement that is worth another step.
-
-    Returns
-    -------
-    Alternation
-    """
+    """Find the loss of each output, from at most `max_iter` losses for outputs that share a confusion."""
     grouping, told = folds.group(aim, target)
     losses = [-np.eye(len(labels)) for labels in target.classes]
     walks = []
@@ -102,7 +74,7 @@ def _walk(folds: Folds, aim: Aim, target: Target, max_iter: int, tol: float) -> 
     C, objective, top = folds.reach(aim, target, best)
     values = [top]
     goal, step = _next_loss(objective, C), 1.0
-    while len(values) < max_iter and step >= _SMALLEST and not np.allclose(goal, best, rtol=1e-6, atol=0):
+    while len(values) < max_iter and step >= _MIN_STEP and not np.allclose(goal, best, rtol=1e-6, atol=0):
         if not goal.any(axis=1).all():
             step = min(step, 0.5)  # a class without any weight would not be there to train on
         trial = (1 - step) * best + step * goal
@@ -121,7 +93,7 @@ def _next_loss(objective: Objective, C: FloatArray) -> FloatArray:
     slope = objective.gradient(C[None])[0]
     if not np.isfinite(slope).all() or np.ptp(slope, axis=1).max() == 0:
         guess = np.broadcast_to(priors[:, None] / len(C), C.shape)
-        slope = objective.gradient(((1 - _INWARD) * C + _INWARD * guess)[None])[0]
+        slope = objective.gradient(((1 - _INWARD_SHARE) * C + _INWARD_SHARE * guess)[None])[0]
     gain = slope - slope.min(axis=1, keepdims=True)
     scale = float(priors @ gain.sum(axis=1))
     return -gain / scale if scale > 0 else -np.eye(len(C))
@@ -131,8 +103,8 @@ def _of_outputs(loss: FloatArray, target: Target) -> list[FloatArray]:
     """Cut a loss (K, K) that outputs share to the classes of each, with nothing lost on the classes left out."""
 
     def cut(k: int) -> FloatArray:
-        own = loss[:k, :k]
-        return loss if k == len(loss) else own - own.max(axis=1, keepdims=True)
+        part = loss[:k, :k]
+        return loss if k == len(loss) else part - part.max(axis=1, keepdims=True)
 
     return [cut(len(labels)) for labels in target.classes]
 
@@ -162,16 +134,7 @@ class Folds:
         return aim.grouping(priors, mass, _n_classes(target), target.classes), (priors > 0).sum(axis=1) > 1
 
     def reach(self, aim: Aim, target: Target, loss: FloatArray) -> tuple[FloatArray, Objective, float]:
-        """Train outputs on the loss that they share.
-
-        Returns
-        -------
-        C : ndarray of shape (K, K)
-            Their pooled confusion on the rows left out.
-        objective : Objective
-        value : float
-            The metric there, row by row under instance.
-        """
+        """Train on a shared loss; return the pooled confusion (K, K) on rows left out, objective and metric."""
         decided = self._decide(target, _of_outputs(loss, target))
         C, mass = normalize(self._count(target, decided))
         objective = aim.bind(C.sum(axis=-1), mass, _n_classes(target), target.classes)
@@ -233,7 +196,7 @@ def _fit_and_decide(
     params: dict[str, Any],
 ) -> NDArray[np.intp]:
     """Train on some rows, and decide others."""
-    own = None if weight is None else weight[fit_rows]
-    given = params_of_rows(X, params, indices=fit_rows)
-    model = fit_weighted(estimator, take_rows(X, fit_rows), target.take(fit_rows), losses, own, given)
+    fit_weight = None if weight is None else weight[fit_rows]
+    fit_params = params_of_rows(X, params, indices=fit_rows)
+    model = fit_weighted(estimator, take_rows(X, fit_rows), target.take(fit_rows), losses, fit_weight, fit_params)
     return decide(model, take_rows(X, test_rows), target, losses)

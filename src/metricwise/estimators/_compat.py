@@ -1,12 +1,14 @@
-"""The private parts of scikit-learn that are used here: the one file to look at when scikit-learn moves them."""
+"""Private names of scikit-learn that are used here, and the base class of meta-classifiers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.base import _fit_context as fit_context
 from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
@@ -17,6 +19,7 @@ __all__ = [
     "GroupsConsumerMixin",
     "HasMethods",
     "Interval",
+    "MetaClassifier",
     "RealNotInt",
     "StrOptions",
     "VisualBlock",
@@ -32,3 +35,25 @@ __all__ = [
 def own_requests(estimator: Any) -> Any:
     """Return a copy of what an estimator itself asks for, by its signatures and as its user has set it."""
     return estimator._get_metadata_request()
+
+
+class MetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Classifier of one or several outputs around ``estimator``, whose tags it has."""
+
+    estimator: Any
+
+    def _copy_features(self) -> None:
+        """Copy what the fitted estimator knows of the columns of X."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+            elif hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,6 +1,6 @@
-"""What every classifier with a rule shares: probabilities of the estimator, decisions of the rule.
+"""Base classes of classifiers with a rule: probabilities of the estimator, decisions of the rule.
 
-Owns prediction. Must not know how the rule or the estimator came about.
+Must not know how the rule or the estimator was fitted.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.errors import entry_point
-from ..inspection.cards import estimator_card
+from ..core.errors import InvalidParameter, entry_point, mention, warn
+from ..data.row_costs import read_row_costs
+from ..inspection.card import estimator_card
+from ..metrics.abstention_spec import read_abstain
 from ..rules.base import Rule
-from ._compat import VisualBlock
+from ._compat import MetaClassifier, VisualBlock
 from ._probabilities import aligned_proba, pack
 from ._targets import Target
 
-__all__ = ["RuleClassifier"]
+__all__ = ["RowCostClassifier", "RuleClassifier", "weight_for_fit"]
 
 
 def _gives_probabilities(self: Any) -> bool:
@@ -31,7 +32,7 @@ def _gives_probabilities(self: Any) -> bool:
     return True
 
 
-class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class RuleClassifier(MetaClassifier):
     """Base of classifiers that predict with ``rule_`` on the probabilities of ``estimator_``."""
 
     estimator: Any
@@ -118,24 +119,93 @@ class RuleClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rule = getattr(self, "rule_", None)
         if rule is None:
             return inner
-        words = rule.describe()
-        shown = VisualBlock("single", None, names=f"rule_: {type(rule).__name__}", name_details=words)
+        description = rule.describe()
+        shown = VisualBlock("single", None, names=f"rule_: {type(rule).__name__}", name_details=description)
         return VisualBlock("serial", [inner, shown], dash_wrapped=False)
-
-    def _copy_features(self) -> None:
-        """Take over what the estimator knows of the columns of X."""
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
-            elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.pairwise = inner.input_tags.pairwise
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
+        tags.input_tags.pairwise = get_tags(self.estimator).input_tags.pairwise
         return tags
+
+
+class RowCostClassifier(RuleClassifier):
+    """Base of classifiers whose rule may be one for costs per row."""
+
+    def predict(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
+        """Predict labels by the rule.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+            The sensitive group of every row, where the rule has a loss for each; a rule that sees no group ignores it.
+        cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
+            Costs of these rows, if the rule was fitted to costs per row.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
+        """
+        if not self._by_costs(cost):
+            return super().predict(X, sensitive_features)
+        blocks, target, rule = self._blocks(X)
+        return rule.predict(pack(blocks, target), cost=cost)
+
+    def decision_distribution(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
+        """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features, cost : array-like, optional
+            As in `predict`.
+
+        Returns
+        -------
+        distribution : ndarray of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
+            With one more column, the last one, if the rule may abstain.
+        """
+        if not self._by_costs(cost):
+            return super().decision_distribution(X, sensitive_features)
+        blocks, target, rule = self._blocks(X)
+        return rule.distribution(pack(blocks, target), cost=cost)
+
+    def _minus_cost(self, X: Any, y: Any, cost: Any, sample_weight: Any) -> float:
+        """Return minus the mean cost of the predictions."""
+        blocks, target, rule = self._blocks(X)
+        return rule.value(pack(blocks, target), y, cost, sample_weight)  # type: ignore[attr-defined]  # a CostRule
+
+    def _by_costs(self, cost: Any) -> bool:
+        """Whether the rule goes by costs per row; refuse those where it does not."""
+        if "cost" in self._fitted()[1].needs:
+            return True
+        if cost is not None:
+            raise InvalidParameter(
+                "cost",
+                problem=f"{mention('cost')} is only for rules that were fitted to costs per row",
+                remedy="leave it out, or pass cost to fit with metric='cost'",
+                owner=type(self).__name__,
+            )
+        return False
+
+    @entry_point("{class}")
+    def _read_cost(self, cost: Any, target: Target, abstain: Any) -> NDArray[Any]:
+        """Return costs per row, checked before any model is fitted."""
+        abstention = read_abstain(abstain)
+        price = None if abstention is None else abstention.terms.cost
+        n_rows, k = target.codes.shape[0], max(map(len, target.classes))
+        return read_row_costs(cost, n_rows, k, abstain=abstention is not None, abstain_cost=price)
+
+
+def weight_for_fit(estimator: Any, sample_weight: Any, calibrated: bool = False) -> dict[str, Any]:
+    """Return the weights as parameters of an estimator's fit, or warn that it does not take them."""
+    if sample_weight is None:
+        return {}
+    if calibrated or has_fit_parameter(estimator, "sample_weight"):
+        return {"sample_weight": sample_weight}
+    warn(
+        f"{type(estimator).__name__} does not take {mention('sample_weight')}, so the weights apply to the "
+        "metric only. A Pipeline takes them with metadata routing enabled."
+    )
+    return {}

@@ -1,25 +1,17 @@
-"""Who is tested when: the folds of a classifier, and those of a calibrator within them.
-
-Owns what `cv` and `groups` mean. Must not know models.
-"""
+"""Folds of a classifier, from `cv` and `groups`. Must not know models."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
-    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
     check_cv,
@@ -30,24 +22,18 @@ from ..core.errors import InvalidParameter, mention
 from ._compat import GroupsConsumerMixin, count_rows, routing_enabled
 from ._targets import Target
 
-__all__ = ["CalibrationFolds", "calibration_groups", "check_groups", "make_splits"]
+__all__ = ["check_groups", "make_splits"]
 
-_FOLDS = 5
+_N_FOLDS = 5
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[Split]:
-    """Return the (train, test) rows of each fold, as row numbers, each tested at most once in a fold.
+    """Return the (train, test) rows of each fold, without repetitions.
 
-    None and integers are stratified where they can be: by the classes of one output, by the combinations of classes of
-    several. A float is the share of rows that are tested in a single split; the odd row is trained on.
-
-    Parameters
-    ----------
-    cv : int, float, splitter, iterable or None
-    params : dict
-        Of the splitter: `groups`, after :func:`check_groups`.
+    None and integers are stratified by combinations of classes if possible; a float is the share of test rows in a
+    single split.
     """
     n = count_rows(X)
     splits = [
@@ -64,7 +50,7 @@ def _split(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str,
     if isinstance(cv, Real) and not isinstance(cv, Integral):
         return list(_one_split(float(cv), n, strata, random_state).split(np.zeros(n), strata))
     if cv is None or isinstance(cv, Integral):
-        folds = _FOLDS if cv is None else int(cv)
+        folds = _N_FOLDS if cv is None else int(cv)
         can = np.bincount(strata).max() >= folds
         splitter = StratifiedKFold(folds) if can else KFold(folds)
         with warnings.catch_warnings():
@@ -133,16 +119,16 @@ def check_groups(cv: Any, groups: Any, estimator: Any) -> None:
     if routing_enabled() and get_routing_for_object(estimator).consumes("fit", ["groups"]):
         return
     if cv is None or isinstance(cv, (Real, str)):
-        found = f"cv={cv!r}"
+        description = f"cv={cv!r}"
     elif hasattr(cv, "split"):
-        found = f"{type(cv).__name__}, which does not"
+        description = f"{type(cv).__name__}, which does not"
     else:
-        found = "splits that are made already"
+        description = "splits that are made already"
     raise InvalidParameter(
         "groups",
         problem=(
             f"{mention('groups')} needs a cv that keeps the rows of a group together, such as GroupKFold, "
-            f"StratifiedGroupKFold or LeaveOneGroupOut, got {found}"
+            f"StratifiedGroupKFold or LeaveOneGroupOut, got {description}"
         ),
         remedy="pass such a splitter as cv, or leave groups out",
     )
@@ -158,52 +144,4 @@ def _knows_groups(cv: Any) -> bool:
     if str(getattr(split, "__module__", "")).partition(".")[0] == "sklearn":
         return False
     parameters = inspect.signature(split).parameters
-    return "groups" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-
-
-class CalibrationFolds(BaseEstimator):
-    """Stratified folds inside a fold, as many as its rarest class and its groups allow: at most 5, at least 2.
-
-    Parameters
-    ----------
-    groups : array-like, optional
-        Of the rows that will be split: those of a group stay together.
-    """
-
-    def __init__(self, groups: Any = None) -> None:
-        self.groups = groups
-
-    def split(self, X: Any, y: Any, groups: Any = None) -> Any:
-        """Yield (train, test) rows."""
-        folds = self.get_n_splits(X, y)
-        splitter = StratifiedKFold(folds) if self.groups is None else StratifiedGroupKFold(folds)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
-            yield from splitter.split(X, y, self.groups)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        rarest = _FOLDS if y is None else int(np.unique(y, return_counts=True)[1].min())
-        kinds = _FOLDS if self.groups is None else len(np.unique(np.asarray(self.groups)))
-        if kinds < 2:
-            raise InvalidParameter(
-                "groups",
-                problem="calibration needs training rows of at least two groups in each fold, got one group",
-                remedy="leave out calibration or groups",
-            )
-        return min(max(rarest, 2), kinds, _FOLDS)
-
-
-@contextmanager
-def calibration_groups(model: Any, groups: Any) -> Iterator[None]:
-    """Let a calibrator, if the model is one of ours, keep groups together while it is fitted."""
-    ours = isinstance(model, CalibratedClassifierCV) and isinstance(model.cv, CalibrationFolds)
-    if groups is None or not ours:
-        yield
-        return
-    folds = model.cv
-    model.cv = CalibrationFolds(groups)
-    try:
-        yield
-    finally:
-        model.cv = folds  # a fitted model holds no rows
+    return "groups" in parameters or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())

@@ -1,7 +1,4 @@
-"""Loss matrices, one for all outputs or one for each, in any of the forms that people have them in.
-
-Owns the reading and the checks. Must not know models.
-"""
+"""Reads loss matrices, one for all outputs or one for each. Must not know models."""
 
 from __future__ import annotations
 
@@ -19,27 +16,14 @@ __all__ = ["read_loss", "read_losses"]
 
 
 def read_losses(loss: Any, classes: Sequence[NDArray[Any]], *, several: bool) -> tuple[NDArray[np.float64], ...]:
-    """Return the loss matrix (K_m, K_m) of each of M outputs.
-
-    Parameters
-    ----------
-    loss : array-like of shape (K, K) or (M, K, K), list of M matrices, Loss or None
-        As in :func:`read_loss`, for all outputs or for each.
-    classes : sequence of M ndarrays
-    several : bool
-        Whether y is 2-D; a 1-D one has a single matrix.
-
-    Returns
-    -------
-    tuple of M ndarrays
-    """
+    """Return the loss matrix (K_m, K_m) of each of M outputs, from one matrix for all or one for each."""
     if not several:
         return (read_loss(loss, classes[0]),)
     each = _for_outputs(loss, classes)
     losses = []
-    for m, (own, labels) in enumerate(zip(each, classes, strict=True)):
+    for m, (part, labels) in enumerate(zip(each, classes, strict=True)):
         try:
-            losses.append(read_loss(own, labels))
+            losses.append(read_loss(part, labels))
         except InvalidParameter as error:
             raise error.within(after=f" (output {m})") from None
     return tuple(losses)
@@ -66,10 +50,10 @@ def _is_stack(loss: Any) -> bool:
     if hasattr(loss, "ndim"):
         return bool(loss.ndim == 3)
 
-    def is_matrix(own: Any) -> bool:
-        if own is None or is_frame(own) or isinstance(own, Loss) or hasattr(own, "ndim"):
-            return own is None or getattr(own, "ndim", 2) == 2
-        return isinstance(own, (list, tuple)) and len(own) > 0 and np.ndim(own[0]) == 1
+    def is_matrix(part: Any) -> bool:
+        if part is None or is_frame(part) or isinstance(part, Loss) or hasattr(part, "ndim"):
+            return part is None or getattr(part, "ndim", 2) == 2
+        return isinstance(part, (list, tuple)) and len(part) > 0 and np.ndim(part[0]) == 1
 
     return isinstance(loss, (list, tuple)) and len(loss) > 0 and all(map(is_matrix, loss))
 
@@ -84,7 +68,7 @@ def _parts_of(loss: Loss, classes: Sequence[NDArray[Any]]) -> list[Any]:
             f"a Loss of {len(tensor)} outputs and {tensor.shape[-1]} classes",
         )
     stack = np.broadcast_to(tensor, (len(classes), width, width))
-    return [own[: len(labels), : len(labels)] for own, labels in zip(stack, classes, strict=True)]
+    return [matrix[: len(labels), : len(labels)] for matrix, labels in zip(stack, classes, strict=True)]
 
 
 def read_loss(loss: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -149,12 +133,12 @@ def _numbers(array: NDArray[Any]) -> NDArray[np.float64]:
 def _by_name(frame: Any, classes: NDArray[Any]) -> NDArray[Any]:
     """Return the values of a data frame in the order of the classes; by position if nothing has a name."""
     values = np.asarray(frame.to_numpy())
-    plain = list(range(len(values)))
+    positions = list(range(len(values)))
     columns = list(frame.columns)
-    rows = list(frame.index) if hasattr(frame, "index") else plain  # polars has no names for rows
+    rows = list(frame.index) if hasattr(frame, "index") else positions  # polars has no names for rows
     across, down = _places(columns, classes), _places(rows, classes)
     nameless = columns in (list(range(len(columns))), [f"column_{k}" for k in range(len(columns))])
-    if down is None and rows == plain and (nameless or across == plain):
+    if down is None and rows == positions and (nameless or across == positions):
         return values
     if across is None or down is None:
         raise InvalidParameter(

@@ -1,20 +1,22 @@
-"""One estimator per output, each fitted on the rows where its label is observed.
+"""One estimator per output, fitted on the rows where its label is observed, and the folds of calibrators.
 
-Owns what :class:`sklearn.multioutput.MultiOutputClassifier` does, and beyond it missing labels, labels of different
-types, outputs of a single class, and rows that are given several times as different classes. Must not know metrics,
-losses or rules.
+Unlike :class:`sklearn.multioutput.MultiOutputClassifier`, it takes missing labels, labels of different types, outputs
+of one class, and repeated rows. Must not know metrics, losses or rules.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -24,29 +26,70 @@ from ..core.labels import decode
 from ..data.encoding import encode_column
 from ..data.row_spec import take_rows
 from ._compat import count_rows, params_of_rows
-from ._folds import calibration_groups
 from ._targets import Target, read_target
 
-__all__ = ["PerOutputClassifier", "Sample", "fit_labels", "fit_sample", "predict_codes"]
+__all__ = [
+    "CalibrationFolds",
+    "PerOutputClassifier",
+    "Sample",
+    "calibration_groups",
+    "fit_labels",
+    "fit_sample",
+    "predict_codes",
+]
 
-_TRIED_ROWS = 20  # of each class, which say whether an estimator takes codes; enough for folds inside of it
+_MAX_CALIBRATION_FOLDS = 5
+_N_TRIED_ROWS = 20  # of each class, to see whether an estimator accepts codes; enough for inner folds
 
 
 class Sample(NamedTuple):
-    """What the estimator of one output is fitted to.
-
-    Parameters
-    ----------
-    rows : integer ndarray of shape (n,)
-        Rows of X, some of them perhaps several times.
-    labels : ndarray of shape (n,)
-    weight : ndarray of shape (n,), optional
-        Instead of any `sample_weight` among the parameters of the fit.
-    """
+    """Rows (n,) of X, possibly repeated, with labels (n,) and weights that replace any `sample_weight` of the fit."""
 
     rows: NDArray[Any]
     labels: NDArray[Any]
     weight: NDArray[np.float64] | None = None
+
+
+class CalibrationFolds(BaseEstimator):
+    """Stratified folds within a fold, 2 to 5 as its rarest class and its groups allow; groups stay together."""
+
+    def __init__(self, groups: Any = None) -> None:
+        self.groups = groups
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Any:
+        """Yield (train, test) rows."""
+        folds = self.get_n_splits(X, y)
+        splitter = StratifiedKFold(folds) if self.groups is None else StratifiedGroupKFold(folds)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class in y", category=UserWarning)
+            yield from splitter.split(X, y, self.groups)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        rarest = _MAX_CALIBRATION_FOLDS if y is None else int(np.unique(y, return_counts=True)[1].min())
+        kinds = _MAX_CALIBRATION_FOLDS if self.groups is None else len(np.unique(np.asarray(self.groups)))
+        if kinds < 2:
+            raise InvalidParameter(
+                "groups",
+                problem="calibration needs training rows of at least two groups in each fold, got one group",
+                remedy="leave out calibration or groups",
+            )
+        return min(max(rarest, 2), kinds, _MAX_CALIBRATION_FOLDS)
+
+
+@contextmanager
+def calibration_groups(model: Any, groups: Any) -> Iterator[None]:
+    """Let a calibrator that was made here keep groups together while it is fitted."""
+    has_folds = isinstance(model, CalibratedClassifierCV) and isinstance(model.cv, CalibrationFolds)
+    if groups is None or not has_folds:
+        yield
+        return
+    folds = model.cv
+    model.cv = CalibrationFolds(groups)
+    try:
+        yield
+    finally:
+        model.cv = folds  # a fitted model holds no rows
 
 
 class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -86,9 +129,9 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_one)(self.estimator, X, sample, groups, params) for sample in samples
         )
-        self.classes_ = [np.array([]) if one is None else one.classes_ for one in self.estimators_]
+        self.classes_ = [np.array([]) if model is None else model.classes_ for model in self.estimators_]
         for name in ("n_features_in_", "feature_names_in_"):
-            values = [getattr(one, name) for one in self.estimators_ if hasattr(one, name)]
+            values = [getattr(model, name) for model in self.estimators_ if hasattr(model, name)]
             if values:
                 setattr(self, name, values[0])
         return self
@@ -97,7 +140,7 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return a list of M arrays of shape (N, classes of the output)."""
         check_is_fitted(self)
         n = count_rows(X)
-        return [np.zeros((n, 0)) if one is None else one.predict_proba(X) for one in self.estimators_]
+        return [np.zeros((n, 0)) if model is None else model.predict_proba(X) for model in self.estimators_]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return what the estimator of each output predicts, of shape (N, M); None where an output had no label."""
@@ -105,8 +148,8 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = [labels if len(labels) else np.array([None]) for labels in self.classes_]
         none = np.zeros(count_rows(X), dtype=np.intp)
         columns = [
-            none if one is None else predict_codes(one, X, labels)
-            for one, labels in zip(self.estimators_, classes, strict=True)
+            none if model is None else predict_codes(model, X, labels)
+            for model, labels in zip(self.estimators_, classes, strict=True)
         ]
         return decode(np.stack(columns, axis=1), classes)
 
@@ -134,8 +177,8 @@ def fit_sample(estimator: Any, X: Any, sample: Sample, params: dict[str, Any]) -
     rows = sample.rows
     if len(rows) != count_rows(X) or not np.array_equal(rows, np.arange(len(rows))):
         params, X = params_of_rows(X, params, indices=rows), take_rows(X, rows)
-    given = {} if sample.weight is None else {"sample_weight": sample.weight}
-    return fit_labels(estimator, X, sample.labels, {**given, **params})
+    weights = {} if sample.weight is None else {"sample_weight": sample.weight}
+    return fit_labels(estimator, X, sample.labels, {**weights, **params})
 
 
 def fit_labels(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, Any]) -> Any:
@@ -168,7 +211,7 @@ def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict
         return False
     order = np.argsort(codes, kind="stable")
     place = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])  # of each row in its class
-    rows = np.sort(order[place < _TRIED_ROWS])
+    rows = np.sort(order[place < _N_TRIED_ROWS])
 
     def takes(target: NDArray[Any]) -> bool:
         try:

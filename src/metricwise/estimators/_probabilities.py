@@ -1,7 +1,6 @@
-"""Probabilities of rows that a model has not seen, aligned with the classes of the whole target.
+"""Out-of-fold probabilities, aligned with the classes of the target.
 
-Owns how an estimator is made to fit a target of any kind (calibrated, output by output), what a fitted one predicts,
-and the pooling of what the folds predict. Must not know metrics or rules.
+Estimators are calibrated or fitted output by output where the target needs it. Must not know metrics or rules.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from ..core.errors import InvalidParameter, argument
 from ..data.frames import column_names, is_frame, match_columns
 from ..data.row_spec import take_rows
 from ._compat import params_of_rows
-from ._folds import CalibrationFolds, calibration_groups
-from ._per_output import PerOutputClassifier, fit_labels
+from ._per_output import CalibrationFolds, PerOutputClassifier, calibration_groups, fit_labels
 from ._targets import Target
 
 __all__ = [
@@ -55,10 +53,10 @@ def make_trainable(estimator: Any, target: Target, calibration: str | None = Non
             remedy=f"use calibration=None and {argument('recalibrate', True)} instead",
         )
     native = calibration is None and (not target.several or _takes_all(estimator, target))
-    one = clone(estimator)
+    model = clone(estimator)
     if calibration is not None:
-        one = CalibratedClassifierCV(one, method=calibration, cv=CalibrationFolds())
-    return one if native or not target.several else PerOutputClassifier(one, n_jobs=n_jobs)
+        model = CalibratedClassifierCV(model, method=calibration, cv=CalibrationFolds())
+    return model if native or not target.several else PerOutputClassifier(model, n_jobs=n_jobs)
 
 
 def _takes_all(estimator: Any, target: Target) -> bool:
@@ -156,14 +154,14 @@ def aligned_proba(model: Any, X: Any, target: Target) -> list[NDArray[Any]]:
         raise InvalidParameter(
             "estimator", problem=f"the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}"
         )
-    seen = known_classes(model, target)
-    return [_aligned(_by_name(block, seen[m]), seen[m], target, m) for m, block in enumerate(blocks)]
+    classes = known_classes(model, target)
+    return [_aligned(_by_name(block, classes[m]), classes[m], target, m) for m, block in enumerate(blocks)]
 
 
-def _by_name(block: Any, seen: NDArray[Any]) -> NDArray[Any]:
+def _by_name(block: Any, classes: NDArray[Any]) -> NDArray[Any]:
     """Return an array in the order of the classes, for a data frame whose columns are named by them."""
-    named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, seen.tolist()))
-    return np.asarray(match_columns(block, seen) if named else block)
+    named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, classes.tolist()))
+    return np.asarray(match_columns(block, classes) if named else block)
 
 
 def _unstacked(proba: NDArray[Any], target: Target) -> list[NDArray[Any]]:
@@ -181,27 +179,27 @@ def _unstacked(proba: NDArray[Any], target: Target) -> list[NDArray[Any]]:
     return [np.stack([1 - column, column], axis=1) for column in proba.T]
 
 
-def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int) -> NDArray[Any]:
+def _aligned(block: NDArray[Any], classes: NDArray[Any], target: Target, m: int) -> NDArray[Any]:
     """Put the columns of one output in order; classes that a fold lacks get 0, rows without any probability 1/K."""
-    wanted = target.named(m)
-    if block.ndim != 2 or block.shape[1] != len(seen):
+    names = target.named(m)
+    if block.ndim != 2 or block.shape[1] != len(classes):
         raise InvalidParameter(
             "estimator",
             problem=(
-                f"the estimator's predict_proba must have one column per class, {len(seen)}, got shape {block.shape}"
+                f"the estimator's predict_proba must have one column per class, {len(classes)}, got shape {block.shape}"
             ),
         )
-    if len(seen) == len(wanted) and np.array_equal(seen, wanted):
+    if len(classes) == len(names) and np.array_equal(classes, names):
         return block
-    place = {label: k for k, label in enumerate(wanted.tolist())}
-    unknown = [label for label in seen.tolist() if label not in place]
+    place = {label: k for k, label in enumerate(names.tolist())}
+    unknown = [label for label in classes.tolist() if label not in place]
     if unknown:
         raise InvalidParameter(
             "estimator", problem=f"the estimator's classes must be among {list(place)}, got also {unknown}"
         )
-    out = np.zeros((len(block), len(wanted)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
-    out[:, [place[label] for label in seen.tolist()]] = block
-    out[~out.any(axis=1)] = 1.0 / len(wanted)
+    out = np.zeros((len(block), len(names)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
+    out[:, [place[label] for label in classes.tolist()]] = block
+    out[~out.any(axis=1)] = 1.0 / len(names)
     return out
 
 
@@ -210,17 +208,7 @@ def _aligned(block: NDArray[Any], seen: NDArray[Any], target: Target, m: int) ->
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Probabilities of rows by models that have not seen them.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Rows that at least one fold tested.
-    proba : ndarray of shape (n, K) or (n, M, K), or list of M arrays (n, K_m)
-        In the shape that `optimize` takes; the mean where several folds tested a row.
-    models : list
-        The models of the folds, where they were to be kept.
-    """
+    """Out-of-fold probabilities of the tested rows, in a shape that `optimize` takes, and models if kept."""
 
     rows: NDArray[Any]
     proba: Any
@@ -239,25 +227,7 @@ def out_of_fold(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Pool:
-    """Fit a model on each fold, in parallel, and predict the rows that the fold left out.
-
-    Parameters
-    ----------
-    model : estimator
-        From :func:`make_trainable`; cloned for each fold.
-    splits : sequence of (train, test)
-        From :func:`.make_splits`: no row is tested twice in a split.
-    params : dict
-        Of the estimator's fit; what has one entry per row is cut to the fold.
-    groups : array-like of shape (N,), optional
-        Rows that a calibrator keeps together.
-    keep : bool, default=False
-        Whether to return the models.
-
-    Returns
-    -------
-    Pool
-    """
+    """Fit clones of a model on the folds, in parallel, and return the mean probabilities of the rows left out."""
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, groups)
         for fit_rows, test_rows in splits

@@ -1,7 +1,4 @@
-"""What y is: kinds of labels, classes of each output, and what estimators are given of it.
-
-Owns the reading of y for estimators, on top of :mod:`metricwise.data`. Must not know models or rules.
-"""
+"""The target y of estimators: codes and classes of each output. Must not know models or rules."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ class Target:
         return list(self.classes) if self.several else self.classes[0]
 
     def labels(self, rows: NDArray[Any]) -> Labels:
-        """Return the labels of some rows, read as they are, for whoever fits a rule to them."""
+        """Return the labels of some rows for fitting a rule."""
         return Labels(self.codes[rows], self.classes, self.several, scales=self.scales, output_names=self.output_names)
 
     def take(self, rows: Any) -> Target:
@@ -132,13 +129,13 @@ class Target:
 
     def of_classes(self, classes: tuple[NDArray[Any], ...]) -> Target:
         """Return the target in terms of other classes, which must hold all that occur."""
-        for m, (own, wanted) in enumerate(zip(self.classes, classes, strict=True)):
-            seen = own[np.unique(self.codes[self.codes[:, m] >= 0, m])]
-            unknown = sorted(set(seen.tolist()) - set(wanted.tolist()), key=str)
+        for m, (labels, allowed) in enumerate(zip(self.classes, classes, strict=True)):
+            observed = labels[np.unique(self.codes[self.codes[:, m] >= 0, m])]
+            unknown = sorted(set(observed.tolist()) - set(allowed.tolist()), key=str)
             if unknown:
                 where = f"output {m} of y" if self.several else "y"
                 raise InvalidParameter(
-                    "classes", problem=f"{where} must hold only known classes, {wanted.tolist()}, got {unknown}"
+                    "classes", problem=f"{where} must hold only known classes, {allowed.tolist()}, got {unknown}"
                 )
         return self.in_terms_of(classes)
 
@@ -148,19 +145,7 @@ class Target:
 
 
 def read_target(y: Any, classes: Any = None) -> Target:
-    """Read y, and check that it is one of classification.
-
-    Parameters
-    ----------
-    y : array-like of shape (N,) or (N, M), or sparse indicator matrix
-        Labels of a 2-D y may be missing: NaN, None, NA or masked.
-    classes : array-like, or list of M array-likes, optional
-        All labels that may occur; None takes the sorted labels of y.
-
-    Returns
-    -------
-    Target
-    """
+    """Read y of shape (N,) or (N, M), dense or a sparse indicator; labels of a 2-D y may be missing."""
     if y is None:
         raise InvalidParameter("y", problem="the estimator requires y to be passed, but the target y is None")
     labels = observed_labels(y)
@@ -177,7 +162,7 @@ def read_target(y: Any, classes: Any = None) -> Target:
     if classes is None:
         target = target.in_terms_of(_shared(_completed(labels.classes)))
     else:
-        target = target.of_classes(_shared(_given(labels, classes)))
+        target = target.of_classes(_shared(_declared_classes(labels, classes)))
     names = tuple(column_names(y)) if target.several and is_frame(y) else None
     target = replace(target, output_names=names).in_order(None, y)
     for m in range(target.n_outputs):
@@ -186,21 +171,25 @@ def read_target(y: Any, classes: Any = None) -> Target:
     return target
 
 
-def _given(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
-    """Return the classes of each output as given, for all outputs or for each."""
+def _declared_classes(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
+    """Return the declared classes of each output."""
     n_outputs = len(labels.classes)
     nested = labels.multioutput and len(classes) > 0 and np.ndim(classes[0]) == 1
-    arrays = [label_array(own) for own in (classes if nested else [classes] * n_outputs)]
+    arrays = [label_array(labels_of_output) for labels_of_output in (classes if nested else [classes] * n_outputs)]
     if len(arrays) != n_outputs:
         raise InvalidParameter("classes", f"be one list of labels, or one for each of {n_outputs} outputs", len(arrays))
-    for own in arrays:
-        if own.ndim != 1 or len(own) < 2 or len(set(own.tolist())) < len(own):
-            raise InvalidParameter("classes", "be at least two distinct labels", own.tolist())
+    for labels_of_output in arrays:
+        if (
+            labels_of_output.ndim != 1
+            or len(labels_of_output) < 2
+            or len(set(labels_of_output.tolist())) < len(labels_of_output)
+        ):
+            raise InvalidParameter("classes", "be at least two distinct labels", labels_of_output.tolist())
     return tuple(arrays)
 
 
 def _completed(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
-    """Give an output of no class or one the classes of the first other output that has them, or else those of all."""
+    """Return classes in which an output of fewer than two has those of another output that contain it, or of all."""
     if len(classes) == 1 and len(classes[0]) < 2:
         raise InvalidParameter("y", "have at least two classes", f"one class: {classes[0].tolist()}")
     if all(set(labels.tolist()) <= {0, 1} for labels in classes):
@@ -214,20 +203,20 @@ def _completed(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
     def complete(labels: NDArray[Any]) -> NDArray[Any]:
         if len(labels) > 1:
             return labels
-        wanted = set(labels.tolist())
-        return next((other for other in proper if wanted <= set(other.tolist())), every)
+        observed = set(labels.tolist())
+        return next((other for other in proper if observed <= set(other.tolist())), every)
 
     return tuple(map(complete, classes))
 
 
 def _shared(classes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
     """Let outputs of equal classes hold one array."""
-    found: dict[Any, NDArray[Any]] = {}
-    return tuple(found.setdefault((labels.dtype.str, tuple(labels.tolist())), labels) for labels in classes)
+    by_labels: dict[Any, NDArray[Any]] = {}
+    return tuple(by_labels.setdefault((labels.dtype.str, tuple(labels.tolist())), labels) for labels in classes)
 
 
 def _recoded(codes: NDArray[Any], old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]) -> NDArray[Any]:
-    """Turn codes of some classes into codes of others; a class that is not there becomes -1, as a missing label is."""
+    """Return codes in terms of other classes; labels that are not among them become -1, missing."""
     out = codes.copy()
     for m, (before, after) in enumerate(zip(old, new, strict=True)):
         if before is not after:

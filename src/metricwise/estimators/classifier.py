@@ -1,8 +1,4 @@
-"""The estimator that most users will touch: any classifier, decided by the rule that maximises a metric.
-
-Owns cross-fitting: the rule is fitted on probabilities of rows that the model has not seen. Rules and metrics are
-found as :func:`metricwise.optimize` finds them.
-"""
+"""Any classifier with the rule that maximises a metric, fitted to its out-of-fold probabilities."""
 
 from __future__ import annotations
 
@@ -26,6 +22,7 @@ from ..data.frames import warn_of_order
 from ..data.row_spec import Frequencies, RowSpec, take_rows
 from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive
 from ..data.weights import check_frequencies, read_groups, read_sample_weight, read_time
+from ..export.converters import convertible
 from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
 from ..goals.spec import Goal, GoalSpec
@@ -42,8 +39,8 @@ from ._compat import (
     own_requests,
     routing_enabled,
 )
+from ._decisions import RowCostClassifier, weight_for_fit
 from ._folds import check_groups, make_splits
-from ._judging import score_labels, weight_for_fit
 from ._probabilities import (
     Pool,
     aligned_proba,
@@ -53,13 +50,13 @@ from ._probabilities import (
     pack,
     train,
 )
-from ._row_costs import RowCostClassifier
 from ._targets import Target, read_target
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["MetricOptimalClassifierCV"]
 
 
+@convertible
 class MetricOptimalClassifierCV(RowCostClassifier):
     """Classifier whose decisions maximise a metric, based on any classifier with probabilities.
 
@@ -319,7 +316,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
         features = read_sensitive(rows, count_rows(X))
         routed = self._route(rows, params)
-        if self._frozen() and self.calibration is None:
+        self._check_prefit()
+        if self._applies_only:
             target, pool = self._apply_frozen(X, target)
             target = target.in_order(self.order, y)
             goal = self._read_goal(target, features, rows)
@@ -385,17 +383,19 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         codes = Groups(tuple(self.solution_.by_group)).codes(sensitive_features, n_rows)
         weight = read_sample_weight(sample_weight, n_rows)
         parts = [np.flatnonzero(codes == g) for g in np.unique(codes)]
-        return min(score(take_rows(y, own), predicted[own], None if weight is None else weight[own]) for own in parts)
+        return min(
+            score(take_rows(y, rows), predicted[rows], None if weight is None else weight[rows]) for rows in parts
+        )
 
     # ------------------------------------------------------------------------------------------------- fitting
 
     def _goal(self) -> GoalSpec:
-        """Return what is asked for, unread."""
+        """Return the goal as written."""
         params = self.get_params(deep=False)
         return GoalSpec(**{field.name: params[field.name] for field in fields(GoalSpec) if field.name in params})
 
     def _read_goal(self, target: Target, features: SensitiveFeatures | None, rows: RowSpec) -> GoalSpec | Goal:
-        """Read the goal for the classes of the target; costs per row are a goal that nothing need be read of."""
+        """Read the goal for the classes of the target; with costs per row there is nothing to read."""
         spec = self._goal()
         if rows.cost is not None:
             refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
@@ -407,7 +407,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return goal
 
     def _read_rows(self, rows: RowSpec, target: Target) -> RowSpec:
-        """Return what is known of rows, read as arrays; what is wrong with it must not cost any fits."""
+        """Return the row inputs as arrays, checked before any model is fitted."""
         n_rows = len(target.codes)
         weight = read_sample_weight(rows.weight, n_rows)
         if weight is not None:
@@ -430,23 +430,23 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             check_removed(f"{type(self).__name__}.fit", params, taken)
 
     @property
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+
+    @property
     def _applies_only(self) -> bool:
         """Whether no model is fitted at all, so that no rows are split."""
-        fitted = isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
-        return fitted and self.calibration is None
+        return self._is_prefit and self.calibration is None
 
-    def _frozen(self) -> bool:
-        """Whether the estimator is fitted already."""
-        prefit = isinstance(self.cv, str)
-        if prefit or isinstance(self.estimator, FrozenEstimator):
-            try:
-                check_is_fitted(self.estimator)
-            except NotFittedError as error:
-                raise NotFittedError(
-                    f"{type(self).__name__}: cv='prefit' and FrozenEstimator need a fitted estimator; fit it first."
-                ) from error
-            return True
-        return False
+    def _check_prefit(self) -> None:
+        if not self._is_prefit:
+            return
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError as error:
+            raise NotFittedError(
+                f"{type(self).__name__}: cv='prefit' and FrozenEstimator need a fitted estimator; fit it first."
+            ) from error
 
     @entry_point("{class}")
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
@@ -459,14 +459,13 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
 
     def _cross_fit(self, X: Any, target: Target, routed: Bunch) -> Pool:
-        """Fit on folds and, if wanted, on all rows; return the out-of-fold probabilities."""
+        """Fit on folds and, with `refit`, on all rows; return the out-of-fold probabilities."""
         params = routed.estimator.fit
         self._need_probabilities()
-        frozen = self._frozen()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
         splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
-        if not self.refit and len(splits) > 1 and not frozen:
+        if not self.refit and len(splits) > 1 and not self._is_prefit:
             raise InvalidParameter(
                 "",
                 problem=f"refit=False needs a single split, got {len(splits)}",
@@ -508,7 +507,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     @entry_point("{class}")
     def _route(self, rows: RowSpec, params: dict[str, Any]) -> Bunch:
-        """Return what the estimator's fit and the splitter's split are given."""
+        """Return the parameters of the estimator's fit and of the splitter's split."""
         weight, groups = rows.weight, rows.clusters
         if not self._applies_only:
             check_groups(self.cv, groups, self.estimator)
@@ -517,10 +516,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             return process_routing(
                 self, "fit", sample_weight=weight, groups=groups, sensitive_features=values, **params
             )
-        given = dict(params)
+        fit_params = dict(params)
         if not self._applies_only:
-            given |= weight_for_fit(self.estimator, weight, self.calibration is not None)
-        return Bunch(estimator=Bunch(fit=given), splitter=Bunch(split={} if groups is None else {"groups": groups}))
+            fit_params |= weight_for_fit(self.estimator, weight, self.calibration is not None)
+        return Bunch(
+            estimator=Bunch(fit=fit_params), splitter=Bunch(split={} if groups is None else {"groups": groups})
+        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: the rule takes what its methods name, the estimator and the splitter the rest.
@@ -532,12 +533,12 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         -------
         routing : MetadataRouter
         """
-        own = own_requests(self)
-        if own.fit.requests.get("groups") is None:
-            own.fit.add_request(param="groups", alias=True)
+        requests = own_requests(self)
+        if requests.fit.requests.get("groups") is None:
+            requests.fit.add_request(param="groups", alias=True)
         return (
             MetadataRouter(owner=self)
-            .add_self_request(own)
+            .add_self_request(requests)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
@@ -566,9 +567,12 @@ def _table(candidates: Sequence[Candidate]) -> dict[str, Any] | None:
     if not candidates:
         return None
     table: dict[str, Any] = {
-        "recipe": [one.recipe for one in candidates],
-        "score": np.array([one.value for one in candidates]),
-        "gain": np.array([one.gain for one in candidates]),
-        "std_error": np.array([one.std_error for one in candidates]),
+        "recipe": [candidate.recipe for candidate in candidates],
+        "score": np.array([candidate.value for candidate in candidates]),
+        "gain": np.array([candidate.gain for candidate in candidates]),
+        "std_error": np.array([candidate.std_error for candidate in candidates]),
     }
-    return {**table, **{name: np.array([one.recorded[name] for one in candidates]) for name in candidates[0].recorded}}
+    return {
+        **table,
+        **{name: np.array([candidate.recorded[name] for candidate in candidates]) for name in candidates[0].recorded},
+    }

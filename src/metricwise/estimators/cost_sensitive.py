@@ -1,8 +1,4 @@
-"""Training on a loss matrix: weighted empirical risk, the second of the two ways to decide by a loss.
-
-Owns the expansion of rows over classes. The first way, a rule on top of probabilities, is
-:class:`metricwise.MetricOptimalClassifierCV`.
-"""
+"""Training on a loss matrix, by rows that are repeated over the classes and weighted."""
 
 from __future__ import annotations
 
@@ -13,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -26,19 +22,18 @@ from ..data.frames import warn_of_order
 from ..data.weights import read_sample_weight
 from ..goals.spec import GoalSpec
 from ..metrics.linear import Accuracy
-from ._compat import HasMethods, count_rows, fit_context, routing_enabled
-from ._judging import score_labels
+from ._compat import HasMethods, MetaClassifier, count_rows, fit_context, routing_enabled
 from ._losses import read_losses
 from ._per_output import PerOutputClassifier, Sample, fit_sample, predict_codes
 from ._targets import Target, read_target
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["CostSensitiveClassifier", "TrainedClassifier", "decide", "expand_rows", "fit_weighted", "read_outputs"]
 
 FloatArray = NDArray[np.float64]
 
 
-class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TrainedClassifier(MetaClassifier):
     """Base of classifiers whose estimator was trained to decide by itself: no rule, no probabilities of the labels."""
 
     estimator: Any
@@ -78,15 +73,11 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         """Fit the estimator to all rows, and set what is public of it, of the target and of the losses."""
         self.estimator_ = fit_weighted(clone(self.estimator), X, target, losses, weight, params, n_jobs)
-        if target.several and all(one is None for one in self.estimator_.estimators_):
+        if target.several and all(model is None for model in self.estimator_.estimators_):
             raise _no_rows()
         self.classes_ = target.public_classes
         self.loss_ = list(losses) if target.several else losses[0]
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
-            elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
+        self._copy_features()
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: `sample_weight` is used here, the rest is passed to the estimator.
@@ -100,15 +91,6 @@ class TrainedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             .add_self_request(self)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
-        return tags
 
 
 class CostSensitiveClassifier(TrainedClassifier):
@@ -265,20 +247,7 @@ def read_outputs(y: Any, classes: Any = None) -> Target:
 def expand_rows(
     codes: NDArray[Any], loss: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """Repeat rows over the classes j with weight ``max(L) - L[y, j]``; what has no weight is left out.
-
-    Parameters
-    ----------
-    codes : integer ndarray of shape (N,)
-    loss : ndarray of shape (K, K)
-    sample_weight : ndarray of shape (N,), optional
-
-    Returns
-    -------
-    rows, labels : integer ndarray of shape (n,)
-        Which row, and the code that it is given.
-    weight : ndarray of shape (n,)
-    """
+    """Repeat rows over the classes j with weight ``max(L) - L[y, j]``; return rows, codes and weights."""
     weight = (loss.max() - loss)[codes]
     if sample_weight is not None:
         weight = weight * sample_weight[:, None]
@@ -326,8 +295,8 @@ def _no_rows() -> ValueError:
 def _weighted_sample(target: Target, m: int, loss: FloatArray, sample_weight: FloatArray | None) -> Sample:
     """Return the rows of output m that are observed, repeated and weighted by its loss."""
     observed = np.flatnonzero(target.codes[:, m] >= 0)
-    own = None if sample_weight is None else sample_weight[observed]
-    rows, labels, weight = expand_rows(target.codes[observed, m], loss, own)
+    observed_weight = None if sample_weight is None else sample_weight[observed]
+    rows, labels, weight = expand_rows(target.codes[observed, m], loss, observed_weight)
     unweighted = sample_weight is None and np.array_equal(weight, np.ones(len(weight)))
     return Sample(observed[rows], target.named(m)[labels], None if unweighted else weight)
 
@@ -339,7 +308,7 @@ def decide(model: Any, X: Any, target: Target, losses: Sequence[FloatArray]) -> 
     """
     models = model.estimators_ if target.several else [model]
     columns = [
-        np.full(count_rows(X), loss.sum(axis=0).argmin()) if one is None else predict_codes(one, X, target.named(m))
-        for m, (one, loss) in enumerate(zip(models, losses, strict=True))
+        np.full(count_rows(X), loss.sum(axis=0).argmin()) if part is None else predict_codes(part, X, target.named(m))
+        for m, (part, loss) in enumerate(zip(models, losses, strict=True))
     ]
     return np.stack(columns, axis=1)

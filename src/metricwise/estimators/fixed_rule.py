@@ -1,4 +1,4 @@
-"""A saved rule on top of any estimator."""
+"""Any classifier with a given rule."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data.frames import warn_of_order
 from ..data.weights import read_sample_weight
+from ..export.converters import convertible
 from ..goals.spec import GoalSpec
 from ..metrics.abstention_spec import Abstention
 from ..metrics.linear import Accuracy
@@ -22,15 +23,15 @@ from ..rules.base import Rule
 from ..rules.load import as_rule
 from ..rules.weighted import WeightedRule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
-from ._decisions import RuleClassifier
-from ._judging import score_labels, weight_for_fit
+from ._decisions import RuleClassifier, weight_for_fit
 from ._probabilities import fitted_classes, make_trainable, train
 from ._targets import Target, read_target
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["FixedRuleClassifier"]
 
 
+@convertible
 class FixedRuleClassifier(RuleClassifier):
     """Classifier that decides by a known rule.
 

@@ -1,8 +1,4 @@
-"""Training for a metric: the loss at the confusion reached, training on that loss, and again.
-
-Owns what the user says and gets. The walk from loss to loss is in :mod:`metricwise.estimators._alternation`, and rows
-are weighted as in :mod:`metricwise.estimators.cost_sensitive`.
-"""
+"""Training for a metric, alternating between the loss at the current confusion and training on it."""
 
 from __future__ import annotations
 
@@ -23,10 +19,9 @@ from ..metrics.aim import Aim
 from ._alternation import Folds, alternate
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled
 from ._folds import check_groups, make_splits
-from ._judging import score_labels
 from ._targets import Target
 from .cost_sensitive import TrainedClassifier, read_outputs
-from .scoring import LabelScore
+from .scoring import LabelScore, score_labels
 
 __all__ = ["MetricWeightedClassifier"]
 
@@ -217,7 +212,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         return self
 
     def _goal(self) -> GoalSpec:
-        """Return what is asked for, unread."""
+        """Return the goal as written."""
         return GoalSpec(self.metric, self.average, self.pos_label, self.output_weight, order=self.order)
 
     def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
@@ -246,7 +241,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         return score_labels(scorer, classes, y, predicted, sample_weight, declared)
 
     def _route(self, params: dict[str, Any]) -> Bunch:
-        """Return what the estimator's fit and the splitter's split are given; weights are ours to multiply."""
+        """Return the parameters of the estimator's fit and of the splitter's split, without weights."""
         if routing_enabled():
             return process_routing(self, "fit", **params)
         groups = {name: params[name] for name in ("groups",) if params.get(name) is not None}

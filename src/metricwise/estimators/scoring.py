@@ -1,13 +1,9 @@
-"""Metrics as scikit-learn scorers.
-
-Owns the step from a metric to what ``scoring=`` takes. What a name means is settled in
-:mod:`metricwise.metrics.resolution`, for the kind of target that is being scored.
-"""
+"""Metrics as scikit-learn scorers, and scores of estimators. Must not import scikit-learn when it is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +14,20 @@ from ..core.labels import Scales
 from ..data.abstention import split_abstained
 from ..data.classes import read_order
 from ..data.frames import column_names, is_frame, is_two_dimensional
-from ..data.labels import read_pair
+from ..data.labels import observed_labels, read_pair
 from ..data.weights import read_sample_weight
-from ..goals.for_outputs import MetricSpec, check_macro, resolve_outputs
+from ..goals.for_outputs import MetricSpec, are_for_outputs, check_macro, resolve_outputs
 from ..goals.spec import GoalSpec
 from ..metrics.abstention_spec import Abstention, read_abstain
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
-from ..metrics.naming import positive_places
+from ..metrics.naming import positive_places, same_classes
 from ..metrics.of_labels import label_of_abstentions
 from ..metrics.recognised import unwrap
 from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
 
-__all__ = ["make_scorer"]
+__all__ = ["LabelScore", "make_scorer", "score_labels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +44,13 @@ class LabelScore:
         """What the scorer prints."""
         metric = self.goal.metric
         if isinstance(metric, Mapping):
-            return ", ".join(f"{_name(one)} ({output})" for output, one in metric.items())
+            return ", ".join(f"{_name(part)} ({output})" for output, part in metric.items())
         if isinstance(metric, (list, tuple)):
             return ", ".join(map(_name, metric))
         return _name(metric)
 
     def as_metric(self) -> tuple[Any, str | None, Any]:
-        """Return the metric, the average and the positive class, for who takes it as a metric."""
+        """Return the metric, the average and the positive class, for functions that take a metric."""
         return self.goal.metric, self.goal.average, self.goal.pos_label
 
     @entry_point("make_scorer")
@@ -164,19 +160,57 @@ def make_scorer(
     from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
 
     _refuse_early(metric, average, pos_label)
-    if classes is None and order is not None and not any(own is None for own in order):
+    if classes is None and order is not None and not any(labels is None for labels in order):
         classes = order
     goal = GoalSpec(metric, average, pos_label, output_weight, abstain=read_abstain(abstain), order=order)
     score = LabelScore(goal, classes)
     return wrap(score, response_method="predict", greater_is_better=True)
 
 
+@entry_point("score")
+def score_labels(
+    scorer: LabelScore,
+    classes: tuple[NDArray[Any], ...],
+    y: Any,
+    predicted: NDArray[Any],
+    sample_weight: Any,
+    declared: bool = False,
+) -> float:
+    """Return a metric over the classes of a model and those that occur in y, unless the former were declared."""
+    labels = observed_labels(y)
+    if len(labels.classes) != len(classes) or labels.multioutput != (predicted.ndim == 2):
+        raise InvalidParameter("y", f"have the shape of the predictions, {predicted.shape}", np.shape(y))
+    all_classes = list(classes)
+    if not declared:
+        pools = scorer.goal.average != "macro" and not are_for_outputs(scorer.goal.metric)
+        all_classes = _joined_classes(classes, labels.classes, pools)
+    names = all_classes if labels.multioutput else all_classes[0]
+    return replace(scorer, classes=names)(y, predicted, sample_weight=sample_weight)
+
+
+def _joined_classes(
+    classes: tuple[NDArray[Any], ...], observed: tuple[NDArray[Any], ...], pools: bool
+) -> list[NDArray[Any]]:
+    """Return the classes of each output and those observed in it; outputs that are pooled share theirs."""
+    if pools and same_classes(classes):
+        pooled = [label for labels in observed for label in labels.tolist()]
+        return [_joined(classes[0], pooled)] * len(classes)
+    return [_joined(labels, others.tolist()) for labels, others in zip(classes, observed, strict=True)]
+
+
+def _joined(classes: NDArray[Any], observed: list[Any]) -> NDArray[Any]:
+    """Return the classes with the observed ones that are not among them, in order."""
+    if set(observed) <= set(classes.tolist()):
+        return classes
+    return observed_labels([*classes.tolist(), *observed]).classes[0]
+
+
 def _refuse_early(metric: Any, average: str | None, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
     if isinstance(metric, (Mapping, list, tuple)):
         check_macro(average)
-        for own in metric.values() if isinstance(metric, Mapping) else metric:
-            _refuse_for_all_kinds(own, None, None)
+        for part in metric.values() if isinstance(metric, Mapping) else metric:
+            _refuse_for_all_kinds(part, None, None)
     else:
         _refuse_for_all_kinds(metric, average, pos_label)
 

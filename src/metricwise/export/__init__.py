@@ -1,8 +1,7 @@
-"""Rules for other systems: ONNX graphs, SQL expressions, plain Python.
+"""Export of rules: ONNX graphs, SQL expressions, Python source.
 
-Owns how a rule is written down elsewhere, so that it decides there as it does here: the one definition of a score, in
-float64 and in order. Knows rules and labels; must not know metrics, solvers or rows. What a format needs beyond Python
-is an extra, imported where it is used.
+Exported rules decide as here: scores in float64, summed in the same order. Extras are imported where they are used.
+Must not know metrics, solvers or rows.
 """
 
 from ..rules.load import rule_schema

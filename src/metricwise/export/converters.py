@@ -1,23 +1,46 @@
-"""Converters of skl2onnx for the classifiers of metricwise.
+"""Converters of skl2onnx for classifiers that decide by a rule.
 
-Owns how an estimator that decides by a rule becomes ONNX within a pipeline: skl2onnx converts the estimator inside, and
-the rule is put behind its probabilities. scikit-learn's own converters of tuned thresholds leave the threshold out.
+skl2onnx converts the estimator inside, and the rule is appended to its probabilities. The classifiers add themselves
+with `convertible`: this module does not know them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..rules.base import Rule
-from .graph import Builder
-from .onnx_nodes import decide, import_onnx
+from .graph import Builder, decide, import_onnx
 from .outputs import labels_of, needs_extra, of_one_type
 
-__all__ = ["register_converters"]
+__all__ = ["convertible", "register_converters"]
+
+_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+
+C = TypeVar("C", bound=type)
+
+
+_convertible: list[type] = []
+_is_active = False  # whether `register_converters` was called
+
+
+def convertible(classifier: C) -> C:
+    """Class decorator: `register_converters` covers this classifier, whether it is called before or after."""
+    _convertible.append(classifier)
+    if _is_active:
+        _register(classifier)
+    return classifier
+
+
+def _register(classifier: type) -> None:
+    from skl2onnx import update_registered_converter
+
+    name = f"Metricwise{classifier.__name__}"
+    update_registered_converter(classifier, name, _set_shapes, _convert, parser=_parse, options=_OPTIONS)
 
 
 @entry_point("register_converters")
@@ -48,17 +71,12 @@ def register_converters() -> None:
     >>> [one.name for one in onnx_model.graph.output]
     ['label', 'probabilities']
     """
-    try:
-        from skl2onnx import update_registered_converter
-    except ImportError:
-        raise needs_extra("skl2onnx", "onnx") from None
-    from ..estimators import FixedRuleClassifier, MetricOptimalClassifierCV
-
-    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
-    for kind in (MetricOptimalClassifierCV, FixedRuleClassifier):
-        update_registered_converter(
-            kind, f"Metricwise{kind.__name__}", _set_shapes, _convert, parser=_parse, options=options
-        )
+    if find_spec("skl2onnx") is None:
+        raise needs_extra("skl2onnx", "onnx")
+    global _is_active
+    _is_active = True
+    for classifier in _convertible:
+        _register(classifier)
 
 
 def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -76,7 +94,7 @@ def _set_shapes(operator: Any) -> None:
     _, rule = _fitted(operator.raw_operator)
     kinds = {type(label) for labels in labels_of(rule) for label in of_one_type(labels)}
     if kinds not in ({str}, {int}, {bool}):
-        names = sorted(one.__name__ for one in kinds)
+        names = sorted(kind.__name__ for kind in kinds)
         raise InvalidParameter(
             "labels", "all be text, integers or booleans in skl2onnx", names, "use to_onnx with append_to"
         )
@@ -94,8 +112,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     builder = Builder(onnx, prefix=f"{scope.get_unique_operator_name('metricwise')}_")
     parts = _estimators(estimator, rule)
     blocks = [
-        _aligned(builder, _probabilities(scope, operator, one), one.classes_, labels)
-        for one, labels in zip(parts, rule.classes, strict=True)
+        _aligned(builder, _probabilities(scope, operator, part), part.classes_, labels)
+        for part, labels in zip(parts, rule.classes, strict=True)
     ]
     dtype = np.float64 if "Double" in type(operator.outputs[1].type).__name__ else np.float32
     proba = _stacked(builder, blocks, rule, dtype) if rule.multioutput else blocks[0]
@@ -131,7 +149,7 @@ def _estimators(estimator: Any, rule: Rule) -> list[Any]:
         return [estimator]
     parts = getattr(estimator, "estimators_", None)
     fitted_apart = type(estimator).__name__ in ("PerOutputClassifier", "MultiOutputClassifier")
-    if not fitted_apart or parts is None or any(one is None for one in parts):
+    if not fitted_apart or parts is None or any(part is None for part in parts):
         raise InvalidParameter(
             "",
             problem=(
@@ -161,16 +179,17 @@ def _probabilities(scope: Any, operator: Any, estimator: Any) -> str:
     return str(proba.onnx_name)
 
 
-def _aligned(builder: Builder, proba: str, seen: Any, wanted: NDArray[Any]) -> str:
-    """Columns in the order of the rule's classes."""
-    found, labels = np.asarray(seen).tolist(), wanted.tolist()
-    if found == labels:
+def _aligned(builder: Builder, proba: str, classes: Any, rule_classes: NDArray[Any]) -> str:
+    """Return probabilities with columns in the order of the rule's classes."""
+    estimator_labels, labels = np.asarray(classes).tolist(), rule_classes.tolist()
+    if estimator_labels == labels:
         return proba
-    if sorted(map(str, found)) != sorted(map(str, labels)):
+    if sorted(map(str, estimator_labels)) != sorted(map(str, labels)):
         raise InvalidParameter(
-            "estimator", problem=f"the estimator must have the classes of the rule, {labels}, got {found}"
+            "estimator", problem=f"the estimator must have the classes of the rule, {labels}, got {estimator_labels}"
         )
-    return builder.add("Gather", proba, builder.constant(np.array([found.index(one) for one in labels])), axis=1)
+    order = np.array([estimator_labels.index(label) for label in labels])
+    return builder.add("Gather", proba, builder.constant(order), axis=1)
 
 
 def _stacked(builder: Builder, blocks: list[str], rule: Rule, dtype: Any) -> str:
@@ -190,7 +209,7 @@ def _hand_over(onnx: Any, builder: Builder, container: Any) -> None:
         values = onnx.numpy_helper.to_array(tensor)
         container.add_initializer(tensor.name, tensor.data_type, list(tensor.dims), values.ravel().tolist())
     for node in builder.nodes:
-        attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
         container.add_node(
             node.op_type, list(node.input), list(node.output), name=node.name, op_version=13, **attributes
         )

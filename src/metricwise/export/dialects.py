@@ -1,7 +1,4 @@
-"""What databases disagree on: the names of functions, and which literals are doubles.
-
-Owns the dialects of SQL that are known, and numbers as text. sqlglot owns quoting.
-"""
+"""SQL dialects: names of functions and literals of doubles. sqlglot does the quoting."""
 
 from __future__ import annotations
 
@@ -10,24 +7,15 @@ from dataclasses import dataclass
 
 __all__ = ["DIALECTS", "Dialect"]
 
-_SURE_DIGITS = 15  # every decimal of as many digits is read as the double that is nearest to it, by whoever reads it
+_MAX_SAFE_DIGITS = 15  # decimals of as many digits are read as the nearest double everywhere
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A dialect of SQL.
+    """A dialect of SQL, by its name in sqlglot, and its function for the largest of several numbers.
 
-    Parameters
-    ----------
-    name : str
-        As sqlglot has it.
-    greatest : str
-        The function that returns the largest of its arguments.
-    exponent : bool
-        Whether 0.5 is a decimal, which would drag floats along to decimals or to single precision, and 5e-1 a double.
-    exact : bool
-        Whether 17 digits are read as the double that they stand for. SQLite before 3.47 misses it by a bit, once in
-        some ten thousand: there a quotient of integers says the same.
+    With `exponent`, 0.5 is a decimal and 5e-1 a double. Without `exact`, 17 digits may be misread by a bit, as SQLite
+    before 3.47 does, and a quotient of integers is written instead.
     """
 
     name: str
@@ -39,7 +27,7 @@ class Dialect:
         """Return the text of a non-negative finite double, which is read as exactly this double."""
         text = repr(value)
         digits = text.partition("e")[0].replace(".", "").strip("0")
-        if not self.exact and len(digits) > _SURE_DIGITS:
+        if not self.exact and len(digits) > _MAX_SAFE_DIGITS:
             return _quotient(value)
         if "e" in text or not self.exponent:
             return text
@@ -47,7 +35,7 @@ class Dialect:
 
 
 def _quotient(value: float) -> str:
-    """Return a double as an integer over, or times, powers of two: exact, for every number has few enough digits."""
+    """Return a double as an integer divided or multiplied by powers of two, which is exact."""
     mantissa, exponent = math.frexp(value)
     whole, exponent = int(mantissa * 2**53), exponent - 53
     while whole % 2 == 0:

@@ -1,7 +1,7 @@
-"""Nodes of an ONNX graph that decide as a rule does.
+"""Nodes of an ONNX graph that decide as a rule does, from probabilities to labels.
 
-Owns the arithmetic: in double precision, product by product and sum by sum, for the order of sums within MatMul or
-ReduceSum is anybody's guess. Operators are those of opset 13; draws of mixtures need opset 18.
+Sums are written out in double precision, because the order within MatMul and ReduceSum is not defined. Operators are
+those of opset 13; draws of mixtures need opset 18.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, shown
 from ..rules.base import Rule
 from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from . import standalone
+from .outputs import Label, check_text, labels_of, needs_extra, of_one_type, output_names
 
-__all__ = ["Builder"]
+__all__ = ["Builder", "decide", "import_onnx", "key_input", "read_positive"]
 
 _STEP = 0x9E3779B97F4A7C15
 _MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
@@ -197,3 +199,85 @@ class _Codes(RuleWriter[str]):
             "the graph has no input for the group of a row",
             "export the rule of each group, rule.by_group[name], or use to_sql or to_python",
         )
+
+
+def import_onnx() -> Any:
+    """Return the module, or say how to install it."""
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+        import onnx.shape_inference
+        import onnx.version_converter
+    except ImportError:
+        raise needs_extra("onnx", "onnx") from None
+    return onnx
+
+
+def read_positive(rule: Rule, positive: bool | None) -> bool:
+    """Whether probabilities of the second of two classes are given alone."""
+    possible = bool((rule.n_classes == 2).all()) and not rule.schema.normalize
+    if positive is None:
+        return possible and rule.multioutput
+    if positive and not possible:
+        raise InvalidParameter(
+            "positive", "be False if an output has more than two classes or normalize is True", "True"
+        )
+    return bool(positive)
+
+
+def key_input(onnx: Any, rule: Rule) -> list[Any]:
+    """Return the input by which rules are drawn, of a mixture."""
+    if not rule.is_randomized:
+        return []
+    return [onnx.helper.make_tensor_value_info("keys", onnx.TensorProto.INT64, ["N"])]
+
+
+def decide(
+    builder: Builder, rule: Rule, proba: str, dtype: Any, positive: bool, output: str = "decisions"
+) -> list[Any]:
+    """Add the nodes from probabilities, as they come in, to labels; return the descriptions of the outputs."""
+    onnx = builder.onnx
+    eta = proba if np.dtype(dtype) == np.float64 else builder.cast(proba, np.float64)
+    if positive:
+        eta = builder.add("Unsqueeze", eta, builder.constant(np.array([2])))
+    elif not rule.multioutput:
+        eta = builder.add("Unsqueeze", eta, builder.constant(np.array([1])))
+    if rule.schema.normalize:
+        eta = builder.normalized(eta, rule.width, dtype)
+    codes = builder.codes(rule, eta, positive, "keys")
+    tables = [_label_array(labels) for labels in labels_of(rule)]
+    if len({table.dtype.kind for table in tables}) == 1:
+        shape = ["N", rule.n_outputs] if rule.multioutput else ["N"]
+        name = builder.labels(codes, tables, output, rule.multioutput)
+        return [_tensor_value(onnx, name, tables[0], shape)]
+    outputs = []
+    for m, (name, table) in enumerate(zip(output_names(rule), tables, strict=True)):
+        column = builder.add("Gather", codes, builder.constant(np.array([m])), axis=1)
+        outputs.append(_tensor_value(onnx, builder.labels(column, [table], name, False), table, ["N"]))
+    return outputs
+
+
+def _label_array(labels: Sequence[Label]) -> NDArray[Any]:
+    """Labels as a tensor of one type: text, int64, double or bool."""
+    check_text(labels)
+    labels = of_one_type(labels)
+    kinds = {type(label) for label in labels}
+    if len(kinds) > 1:
+        raise InvalidParameter(
+            "", problem=f"the labels of an output must have a single type in ONNX, got {shown(list(labels))}"
+        )
+    (kind,) = kinds
+    if kind is int and max(map(abs, labels)) >= 2**63:  # type: ignore[arg-type]  # integers
+        raise InvalidParameter("labels", "be integers of 64 bits", shown(list(labels)))
+    if kind is str:
+        array = np.empty(len(labels), dtype=object)
+        array[:] = labels
+        return array
+    return np.array(labels, dtype={int: np.int64, float: np.float64, bool: np.bool_}[kind])
+
+
+def _tensor_value(onnx: Any, name: str, table: NDArray[Any], shape: Sequence[Any]) -> Any:
+    kind = onnx.TensorProto.STRING if table.dtype == object else onnx.helper.np_dtype_to_tensor_dtype(table.dtype)
+    return onnx.helper.make_tensor_value_info(name, kind, shape)

@@ -1,7 +1,4 @@
-"""What every export writes down: the outputs of a weighted rule, one by one, and which rules are known at all.
-
-Owns the tables of an output: labels, losses, the link. Must not know any format.
-"""
+"""Labels, losses and link of each output of a rule, which every export writes. Must not know any format."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
 
-_INPUTS = ("sensitive_features", "cost")  # which writers take, or refuse by themselves
+_INPUTS = ("sensitive_features", "cost")  # writers use or refuse them
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def _floats(values: Any) -> tuple[float, ...]:
 def _changes(
     rule: WeightedRule, m: int, diagonal: Sequence[float] | None, link: LinkTable | None
 ) -> tuple[int, int, float] | None:
-    """Where the decision on one probability changes, if that is exact, or as exact as exp and log are anywhere."""
+    """Return where the decision on one probability changes, if the scores or the link determine it exactly."""
     if rule.schema.n_decisions[m] != 2:
         return None
     if link is None and (diagonal is None or max(diagonal) > 0):
@@ -114,7 +111,7 @@ def _changes(
 
 
 def read_rule(rule: Any) -> Rule:
-    """Return a rule, read from what stands for one, or refuse what is none."""
+    """Return the rule, loading it from a path, JSON text or dict if needed."""
     if hasattr(rule, "rule"):
         rule = rule.rule  # of a Solution, or of a point of a trade-off
     readable = isinstance(rule, (Rule, str, dict)) or hasattr(rule, "__fspath__")
@@ -133,15 +130,12 @@ def output_names(rule: Rule) -> list[str]:
 
 def labels_of(rule: Rule) -> list[tuple[Label, ...]]:
     """Return the labels of the decisions about each output."""
-    seen: dict[int, tuple[Label, ...]] = {}
-    return [seen.setdefault(id(labels), tuple(json_labels(labels))) for labels in rule.schema.decisions]
+    by_array: dict[int, tuple[Label, ...]] = {}
+    return [by_array.setdefault(id(labels), tuple(json_labels(labels))) for labels in rule.schema.decisions]
 
 
 def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """Return labels for formats whose columns have a type: Booleans beside integers are 0 and 1.
-
-    Such as the classes False and True of a rule that abstains with -1.
-    """
+    """Return labels for typed columns: False and True are 0 and 1 if the rule abstains with an integer."""
     if {type(label) for label in labels} == {bool, int}:
         return tuple(int(label) for label in labels)
     return tuple(labels)
@@ -154,12 +148,12 @@ def group_labels(rule: GroupedRule) -> list[tuple[Label, ...]]:
 
 
 def check_text(labels: Sequence[Label]) -> None:
-    """Refuse labels with half a character, which only JSON and Python can carry."""
+    """Refuse labels with unpaired surrogates, which only JSON and Python can hold."""
     for label in labels:
         if isinstance(label, str) and any("\ud800" <= character <= "\udfff" for character in label):
             raise InvalidParameter("labels", "be valid Unicode", repr(label))
 
 
 def needs_extra(package: str, extra: str) -> ImportError:
-    """Return the error that says how to get what is missing."""
+    """Return the error that says how to install an extra."""
     return MissingDependency(f"needs {package}, which is not installed: pip install 'metricwise[{extra}]'")

@@ -1,7 +1,4 @@
-"""Rules as Python source text without dependencies.
-
-Owns the text: the tables of a rule, and the functions of `standalone` that decide by them.
-"""
+"""Rules as Python source without dependencies: tables of the rule, and the functions of `standalone`."""
 
 from __future__ import annotations
 
@@ -128,8 +125,8 @@ def _source(function: Callable[..., Any]) -> str:
 
 def _opening(rule: Rule, tables: _RuleTables) -> str:
     """Docstring and tables."""
-    words = "".join(map(_escaped, rule.describe()))
-    head = f'"""Decisions by class probabilities, written by metricwise {__version__}.\n\n{words}\n"""\n\nimport math\n'
+    text = "".join(map(_escaped, rule.describe()))
+    head = f'"""Decisions by class probabilities, written by metricwise {__version__}.\n\n{text}\n"""\n\nimport math\n'
     return "\n".join([head, *_class_lines(rule), *tables.lines])
 
 
@@ -144,10 +141,18 @@ def _class_lines(rule: Rule) -> list[str]:
     """The labels of classes and decisions."""
     labels, names = labels_of(rule), output_names(rule)
     comments = [f"  # {name!r}" for name in names] if rule.multioutput else [""] * len(names)
-    classes = [list(own[:k]) for own, k in zip(labels, rule.n_classes.tolist(), strict=True)]
-    lines = ["CLASSES = [", *(f"    {own!r},{note}" for own, note in zip(classes, comments, strict=True)), "]"]
+    classes = [list(decisions[:k]) for decisions, k in zip(labels, rule.n_classes.tolist(), strict=True)]
+    lines = [
+        "CLASSES = [",
+        *(f"    {decisions!r},{note}" for decisions, note in zip(classes, comments, strict=True)),
+        "]",
+    ]
     if rule.abstain_label is not None:
-        lines += ["DECISIONS = [  # the last is to abstain", *(f"    {list(own)!r}," for own in labels), "]"]
+        lines += [
+            "DECISIONS = [  # the last is to abstain",
+            *(f"    {list(decisions)!r}," for decisions in labels),
+            "]",
+        ]
     return [*lines, f"NORMALIZE = {rule.schema.normalize!r}"]
 
 

@@ -1,7 +1,7 @@
 """Rules as SQL expressions.
 
-Owns the expression of each output: a comparison with a threshold where there is one, else a CASE over the worth of the
-decisions, the loss with its sign turned. Builds it as a tree of sqlglot, which knows how dialects quote.
+An output is a comparison with a threshold if there is one, otherwise a CASE over minus the losses of the decisions.
+Expressions are trees of sqlglot, which quotes for each dialect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["to_sql"]
 
 Expression = Any  # a node of sqlglot, which is an extra
 
-_MANY = 64  # arguments of one function; some databases take no more than a hundred
+_MAX_ARGUMENTS = 64  # of one function; some databases accept at most a hundred
 _SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so is the sum of products of such with losses
 _LARGEST_TOTAL = 1e300
 _LARGEST_INTEGER = 2**63 - 1
@@ -130,7 +130,7 @@ def to_sql(
     for labels in labels_of(rule):
         _check_labels(of_one_type(labels))
     expressions = [writer.output(rule, m, names[m], draws[m], groups) for m in range(rule.n_outputs)]
-    texts = [one.sql(dialect=writer.dialect.name, pretty=True) for one in expressions]
+    texts = [expression.sql(dialect=writer.dialect.name, pretty=True) for expression in expressions]
     if rule.multioutput:
         titles = [writer.column(name).sql(dialect=writer.dialect.name) for name in output_names(rule)]
         texts = [f"{text} AS {title}" for text, title in zip(texts, titles, strict=True)]
@@ -219,29 +219,24 @@ def _read_groups(group: str | Sequence[str] | None, rule: Rule) -> list[str]:
 
 @dataclass(frozen=True)
 class _GroupColumns(RuleWriter[list[str]]):
-    """The columns that make the groups of a rule, as they were given or as the rule knows them."""
+    """The columns that make the groups of a rule: those passed, or those that it was fitted to."""
 
     group: str | Sequence[str] | None
     target = "SQL"
 
     def grouped(self, rule: GroupedRule) -> list[str]:
-        return _group_columns(self.group, rule)
-
-
-def _group_columns(group: str | Sequence[str] | None, rule: GroupedRule) -> list[str]:
-    names = [group] if isinstance(group, str) else list(group or rule.features or ())
-    if len(names) != rule.known.n_features or not _are_names(names):
-        raise InvalidParameter(
-            "group",
-            (
-                f"name the {rule.known.n_features} column{'s' * (rule.known.n_features > 1)} that define "
-                f"the groups of a GroupedRule, such as {shown(rule.groups[0])}"
-            ),
-            shown(group),
-        )
-    for labels in zip(*group_labels(rule), strict=True):
-        _check_labels(labels, "a column of groups")
-    return names
+        names = [self.group] if isinstance(self.group, str) else list(self.group or rule.features or ())
+        n_columns = rule.known.n_features
+        if len(names) != n_columns or not _are_names(names):
+            raise InvalidParameter(
+                "group",
+                f"name the {n_columns} column{'s' * (n_columns > 1)} that define the groups of a GroupedRule, such as "
+                f"{shown(rule.groups[0])}",
+                shown(self.group),
+            )
+        for labels in zip(*group_labels(rule), strict=True):
+            _check_labels(labels, "a column of groups")
+        return names
 
 
 def _check_labels(labels: Sequence[Label], where: str = "an output") -> None:
@@ -311,19 +306,18 @@ class _Writer:
         if table.link is not None:
             row = self.recalibrated(row, table.link, alone=len(names) == 1)
         labels = [self.label(label) for label in of_one_type(table.labels)]
-        case = self.exp.Case().when(row.valid, self.best(self.worths(table, row), labels), copy=False)
-        return case
+        return self.exp.Case().when(row.valid, self.best(self.worths(table, row), labels), copy=False)
 
     def by_threshold(
         self, p: Expression, labels: Sequence[Label], at_zero: int, at_one: int, last: float
     ) -> Expression:
         """Comparisons of the probability of the second of two classes with the last one that is decided as 0 is."""
-        case, zero, one = self.exp.Case(), self.exp.Literal.number(0), self.exp.Literal.number(1)
+        case, zero, upper = self.exp.Case(), self.exp.Literal.number(0), self.exp.Literal.number(1)
         if at_zero == at_one:
-            return case.when(self.all([self.at_least(p, zero), self.at_most(p, one)]), self.label(labels[at_one]))
+            return case.when(self.all([self.at_least(p, zero), self.at_most(p, upper)]), self.label(labels[at_one]))
         change = self.number(last)
         case = case.when(self.all([self.at_least(p, zero), self.at_most(p, change)]), self.label(labels[at_zero]))
-        return case.when(self.all([self.more(p, change), self.at_most(p, one)]), self.label(labels[at_one]))
+        return case.when(self.all([self.more(p, change), self.at_most(p, upper)]), self.label(labels[at_one]))
 
     def best(self, worths: list[Expression], labels: list[Expression]) -> Expression:
         """The label of the largest worth, the first where several are."""
@@ -352,18 +346,18 @@ class _Writer:
 
     def row(self, names: list[str], normalize: bool) -> _Row:
         columns = [self.column(name) for name in names]
-        zero, one = self.exp.Literal.number(0), self.exp.Literal.number(1)
+        zero, upper = self.exp.Literal.number(0), self.exp.Literal.number(1)
         if len(names) == 1:
             p = columns[0]
-            rest = self.exp.Paren(this=self.exp.Sub(this=one, expression=p))
-            return _Row([rest, p], None, self.all([self.at_least(p, zero), self.at_most(p, one)]))
+            rest = self.exp.Paren(this=self.exp.Sub(this=upper, expression=p))
+            return _Row([rest, p], None, self.all([self.at_least(p, zero), self.at_most(p, upper)]))
         positive = [self.at_least(column, zero) for column in columns]
         total = self.total(columns)
         if normalize:
             bounds = [self.more(total, zero), self.at_most(total, self.number(_LARGEST_TOTAL))]
             shares = [self.exp.Div(this=column, expression=self.exp.Paren(this=total)) for column in columns]
             return _Row(shares, self.total(shares), self.all([*positive, *bounds]))
-        off = self.exp.Abs(this=self.exp.Sub(this=total, expression=one))
+        off = self.exp.Abs(this=self.exp.Sub(this=total, expression=upper))
         return _Row(
             columns, total, self.all([*positive, self.at_most(off, self.number(round(sum_tolerance(len(names)), 9)))])
         )
@@ -433,8 +427,10 @@ class _Writer:
         return self.exp.Mul(this=self.number(factor), expression=wrapped)
 
     def greatest(self, parts: list[Expression]) -> Expression:
-        while len(parts) > _MANY:
-            parts = [self.greatest(parts[start : start + _MANY]) for start in range(0, len(parts), _MANY)]
+        while len(parts) > _MAX_ARGUMENTS:
+            parts = [
+                self.greatest(parts[start : start + _MAX_ARGUMENTS]) for start in range(0, len(parts), _MAX_ARGUMENTS)
+            ]
         return self.exp.Anonymous(this=self.dialect.greatest, expressions=parts)
 
     def all(self, conditions: list[Expression]) -> Expression:
@@ -474,9 +470,9 @@ class _Output(RuleWriter["Expression"]):
     def grouped(self, rule: GroupedRule) -> Expression:
         writer, case = self.writer, self.writer.exp.Case()
         for name, part in zip(group_labels(rule), rule.rules, strict=True):
-            there = [
+            conditions = [
                 writer.equal(writer.column(column), writer.label(label))
                 for column, label in zip(self.groups, name, strict=True)
             ]
-            case = case.when(writer.all(there), part.accept(self), copy=False)
+            case = case.when(writer.all(conditions), part.accept(self), copy=False)
         return case if rule.other is None else case.else_(rule.other.accept(self), copy=False)

@@ -1,7 +1,6 @@
-"""What a rule needs in order to decide in Python by itself: the functions that `to_python` copies, as they are.
+"""Functions that `to_python` copies: decisions about one row, on lists of floats.
 
-Owns decisions about one row, on lists of floats. Must import nothing but `math`, and know nothing that is not passed
-in: each function is read on its own in the file that it is copied to.
+Must import nothing but `math`; every function is copied as it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What people look at: details counted from rows, cards, displays and reports.
+"""What people look at: details counted from rows, displays, and one summary rendered as page and card.
 
-Owns how a rule is shown. Notebooks show the cards of rules once this package has been imported. Must not fit rules.
+Notebooks show the cards of rules once this package has been imported. Must not fit rules.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from ..rules.base import Rule
 
 
 def _rule_card(rule: Any) -> str:
-    """Return the card of a rule; cards are loaded when the first one is shown."""
-    from .cards import rule_card
+    """Return the card of a rule; the module is loaded when the first card is shown."""
+    from .card import rule_card
 
     return str(rule_card(rule))
 

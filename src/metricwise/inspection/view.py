@@ -1,14 +1,12 @@
-"""What inspection shows: a rule, the numbers that belong to it, and the problem that it was fitted to.
+"""The base of :class:`metricwise.Solution` that inspection shows: a rule, its numbers and the problem it was fitted to.
 
-Owns the fields that cards, displays and reports read. :class:`metricwise.Solution`, which adds what users do with them,
-lies above. Must not know how anything is shown, nor fit rules.
+Must not know how anything is shown, nor fit rules.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +19,6 @@ from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers import Certificate, Outcome
-
-if TYPE_CHECKING:
-    from .details import Details
 
 __all__ = ["Rule", "View"]
 
@@ -92,19 +87,6 @@ class View:
     def level(self) -> FloatArray | None:
         """For ratios, the g of the loss ``g B - A`` of each block of outputs that share a confusion."""
         return self.certificate.level
-
-    @cached_property
-    def details(self) -> Details:
-        """Details of the rule on the given rows, computed on first access.
-
-        They are a :class:`~metricwise.inspection.details.Details`.
-
-        The rows must be unchanged: if an array was modified in place since, an error says so. A pickle contains the
-        details only if they were computed before.
-        """
-        from .details import Details  # which optimize does not need
-
-        return Details.of_fit(self.rule, self.problem, self.confusion)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "problem": None}

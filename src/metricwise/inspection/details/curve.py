@@ -1,14 +1,10 @@
-"""What metrics and confusions are along rules from plain argmax to the one found, and beyond.
-
-Owns which rules those are and how they are counted. Must not know how a curve is drawn.
-"""
+"""Metrics and confusions along the rules from plain argmax to a given one, and beyond it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,25 +15,25 @@ from ...fitting.metadata import losses_of
 from ...goals.constraint import Limits
 from ...oracles import Counts
 from ...oracles.problem import Problem, mixed
+from ...rules import TemperatureScaling
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ...solvers.sweep import threshold_loss
-from .rules_along import at_step
 
-__all__ = ["Curve", "count_curve", "judge_of"]
+__all__ = ["Curve", "at_step", "count_curve", "judge_of"]
 
 FloatArray = NDArray[np.float64]
 Rule = WeightedRule | MixtureRule
 
-_POINTS = 101
-_FEW = 25  # points where every value is a call of the user's function on whole rows
-_FEWEST = 11  # points that still make a curve
-_GLANCE = 4_096  # rows that say where probabilities lie
-_NUMBERS = 500_000  # in the confusions that are kept
-_ENTRIES = 50_000_000  # that are decided: of more rows, a sample
-_LEAST_ROWS = 2_000
-_FURTHEST = 2.0  # steps, where the rule is at 1
-_BELOW = -1e-9  # a threshold that every probability exceeds
+_N_POINTS = 101
+_N_POINTS_OF_CALLS = 25  # if every value is a call of the user's function on whole rows
+_MIN_POINTS = 11
+_MAX_QUANTILE_ROWS = 4_096  # rows whose probabilities place half of the thresholds
+_MAX_CONFUSION_NUMBERS = 500_000  # in the confusions that are kept
+_MAX_DECIDED_ENTRIES = 50_000_000  # beyond these, a sample of rows is counted
+_MIN_SAMPLE_ROWS = 2_000
+_LAST_STEP = 2.0  # the rule is at step 1
+_LOWEST_THRESHOLD = -1e-9  # every probability exceeds it
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,156 +91,147 @@ class Curve:
 
 
 def count_curve(problem: Problem, rule: Rule) -> Curve | None:
-    """Count the curve of a rule; None where confusions are too large to be kept along one.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the aim, what is recorded, and constraints.
-    rule : WeightedRule or MixtureRule
-        In the user's labels.
-
-    Returns
-    -------
-    Curve or None
-    """
+    """Count the curve of a rule; None if the confusions along it are too large to be kept."""
     schema = problem.schema
-    whole = any(aim.metric.whole_rows for aim in (problem.aim, *problem.record.values()))
-    n_points = min(_FEW if whole else _POINTS, _NUMBERS // (schema.n_outputs * schema.decision_width**2))
-    if n_points < _FEWEST:
+    calls_function = any(aim.metric.whole_rows for aim in (problem.aim, *problem.record.values()))
+    n_points = _N_POINTS_OF_CALLS if calls_function else _N_POINTS
+    n_points = min(n_points, _MAX_CONFUSION_NUMBERS // (schema.n_outputs * schema.decision_width**2))
+    if n_points < _MIN_POINTS:
         return None
-    if not whole:
-        problem = _few_enough(problem, n_points)
-    family = _Thresholds.of(problem, rule, n_points) or _Steps.of(problem, rule, n_points)
+    if not calls_function:
+        problem = _sampled(problem, n_points)
     judge = judge_of(problem, rule)
-    confusion = family.confusions(problem, judge)
+    threshold = _threshold_of(problem, rule)
+    rules: list[Rule] = []
+    if threshold is None:
+        half = (n_points - 1) // 2
+        position, argmax, chosen = np.arange(2 * half + 1) / half * (_LAST_STEP / 2), 0, half
+        rules = [rule.map_rules(partial(at_step, step=step)) for step in position.tolist()]
+        confusion = _confusions_of(rules, problem, judge)
+    else:
+        position = _thresholds_around(threshold, problem, n_points)
+        argmax, chosen = (int(np.searchsorted(position, value)) for value in (0.5, threshold))
+        losses = [threshold_loss(np.array([value])) for value in position.tolist()]
+        confusion = judge.confusions(losses, linked=False)
     aims = {problem.aim.name: problem.aim, **problem.record}
-    values = {name: family.values(replace(problem, aim=aim), judge, confusion) for name, aim in aims.items()}
-    # A rule that must not see groups has their rows pooled: gaps between them are not to be had along its curve.
-    constraints = [one for one in problem.constraints if schema.n_groups > 1 or one.group is None]
-    bounded = _bounded(bind_limits(constraints, schema, judge), confusion)
-    confusion = confusion[:, :, : schema.width]
+    values = {name: _values(replace(problem, aim=aim), judge, confusion, rules) for name, aim in aims.items()}
+    # A rule that does not see groups pools their rows, so that gaps between them are not known along its curve.
+    constraints = [limit for limit in problem.constraints if schema.n_groups > 1 or limit.group is None]
     return Curve(
-        family.kind,
-        family.position,
-        confusion,
+        "step" if threshold is None else "threshold",
+        position,
+        confusion[:, :, : schema.width],
         values,
-        bounded,
-        family.plain,
-        family.chosen,
+        _bounded(bind_limits(constraints, schema, judge), confusion),
+        argmax,
+        chosen,
         problem.n_rows,
         losses_of(problem),
     )
 
 
-def _bounded(limits: Limits, confusion: FloatArray) -> dict[str, FloatArray]:
-    """Return what constraints are about at confusion tensors, (T,) each; of a promise that is several, the worst."""
-    found: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
-    names: dict[int, str] = {}
-    for one in limits.constraints:
-        value, given = np.asarray(one.value(confusion)), one.constraint
-        slack = np.minimum(value - given.low, given.high - value)
-        found.setdefault(given.promise, []).append((slack, value))
-        names[given.promise] = given.name
-    out = {}
-    for promise, pairs in found.items():
-        slacks, values = (np.stack(own) for own in zip(*pairs, strict=True))
-        out[names[promise]] = np.take_along_axis(values, slacks.argmin(axis=0)[None], axis=0)[0]
-    return out
-
-
 def judge_of(problem: Problem, rule: Rule) -> Counts:
-    """Return the oracle that rules are judged by, behind the link of one: labels where there are any.
-
-    Without labels the recalibrated probabilities are what is believed, of every rule's decisions.
-    """
+    """Return the oracle that counts rules: with labels, or without any with the recalibrated probabilities."""
     return problem.oracle("labels" if problem.labelled else "expected", rule.flatten().link)
 
 
-def _values_at(problem: Problem, judge: Counts, confusion: FloatArray) -> FloatArray:
-    """Return the aim of a problem at confusion tensors (T, M, K, K), as (T,)."""
-    objective = problem.objective(judge)
-    return np.asarray([objective.value(one) for one in confusion])
-
-
-def _few_enough(problem: Problem, n_points: int) -> Problem:
-    """Return the problem, or that of a sample of its rows if it has very many."""
+def _sampled(problem: Problem, n_points: int) -> Problem:
+    """Return the problem, or that of a sample if it has very many rows."""
     size = problem.schema.n_outputs * problem.schema.decision_width * n_points
-    n_rows = max(_ENTRIES // size, _LEAST_ROWS)
+    n_rows = max(_MAX_DECIDED_ENTRIES // size, _MIN_SAMPLE_ROWS)
     if problem.n_rows <= n_rows:
         return problem
     return replace(problem.sample(n_rows, 0), constraints=problem.constraints)
 
 
-@dataclass(frozen=True, eq=False)
-class _Thresholds:
-    """Thresholds on the probability of class 1 of one binary output."""
-
-    position: FloatArray
-    plain: int
-    chosen: int
-    kind: ClassVar[Literal["threshold"]] = "threshold"
-
-    @classmethod
-    def of(cls, problem: Problem, rule: Rule, n_points: int) -> _Thresholds | None:
-        """Return them for a rule that has one; None for other rules."""
-        if rule.is_randomized or rule.multioutput or rule.width > 2 or problem.schema.n_extra:
-            return None
-        chosen = float(rule.flatten().rules[0].thresholds[0])
-        if np.isnan(chosen):
-            return None
-        chosen = float(np.clip(chosen, _BELOW, 1.0))
-        # Half of the points where probabilities lie, half evenly: thresholds of rare classes are small.
-        rows = problem.source.glance(_GLANCE)
-        seen = rows.proba.output(0)[:, 0]
-        seen = np.asarray(seen if seen.ndim == 1 else seen[:, 1], dtype=np.float64)
-        even = np.linspace(0, 1, max(n_points - 2, 4) // 2)
-        dense = np.quantile(seen, np.linspace(0, 1, max(n_points - 2, 4) // 2))
-        position = np.unique(np.concatenate([[_BELOW, 0.5, chosen], even, np.clip(dense, 0.0, 1.0)]))
-        return cls(position, int(np.searchsorted(position, 0.5)), int(np.searchsorted(position, chosen)))
-
-    def confusions(self, problem: Problem, judge: Counts) -> FloatArray:
-        losses = [threshold_loss(np.array([t])) for t in self.position.tolist()]
-        return judge.confusions(losses, linked=False)
-
-    def values(self, problem: Problem, judge: Counts, confusion: FloatArray) -> FloatArray:
-        return _values_at(problem, judge, confusion)
+def _threshold_of(problem: Problem, rule: Rule) -> float | None:
+    """Return the threshold of a rule of one binary output; None for other rules."""
+    if rule.is_randomized or rule.multioutput or rule.width > 2 or problem.schema.n_extra:
+        return None
+    threshold = float(rule.flatten().rules[0].thresholds[0])
+    return None if np.isnan(threshold) else float(np.clip(threshold, _LOWEST_THRESHOLD, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Steps from argmax to a rule, and beyond."""
+def _thresholds_around(threshold: float, problem: Problem, n_points: int) -> FloatArray:
+    """Return thresholds, half of them at quantiles of the probabilities: those of rare classes are small."""
+    eta = problem.source.glance(_MAX_QUANTILE_ROWS).proba.output(0)[:, 0]
+    eta = np.asarray(eta if eta.ndim == 1 else eta[:, 1], dtype=np.float64)
+    even = np.linspace(0, 1, max(n_points - 2, 4) // 2)
+    dense = np.clip(np.quantile(eta, even), 0.0, 1.0)
+    return np.unique(np.concatenate([[_LOWEST_THRESHOLD, 0.5, threshold], even, dense]))
 
-    rule: Rule
-    position: FloatArray
-    plain: int
-    chosen: int
-    kind: ClassVar[Literal["step"]] = "step"
 
-    @classmethod
-    def of(cls, problem: Problem, rule: Rule, n_points: int) -> _Steps:
-        half = (n_points - 1) // 2
-        return cls(rule, np.arange(2 * half + 1) / half * (_FURTHEST / 2), 0, half)
+def _confusions_of(rules: list[Rule], problem: Problem, judge: Counts) -> FloatArray:
+    """Count rules along steps, of which the first is argmax."""
+    mixtures = [rule.flatten() for rule in rules]
+    if judge.link is None:
+        tensors = judge.confusions([loss for mixture in mixtures for loss in mixture.losses])
+        parts = np.split(tensors, len(mixtures))
+        return np.stack([mixed(part, mixture.shares) for part, mixture in zip(parts, mixtures, strict=True)])
+    along = [judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]]
+    for mixture in mixtures[1:]:
+        # With labels, the link changes decisions only, and every rule has its own.
+        oracle = problem.oracle("labels", mixture.link) if problem.labelled else judge
+        along.append(mixed(oracle.confusions(mixture.losses), mixture.shares))
+    return np.stack(along)
 
-    def _rules(self) -> Iterator[Rule]:
-        for step in self.position.tolist():
-            yield self.rule.map_rules(partial(at_step, step=step))
 
-    def confusions(self, problem: Problem, judge: Counts) -> FloatArray:
-        each = [rule.flatten() for rule in self._rules()]
-        if judge.link is None:
-            tensors = judge.confusions([one.loss for rules, _ in each for one in rules])
-            parts = np.split(tensors, len(each))
-            return np.stack([mixed(part, shares) for part, (_, shares) in zip(parts, each, strict=True)])
-        found = []
-        for rules, shares in each:
-            # With labels, who decides behind which link changes nothing of what is counted.
-            oracle = problem.oracle("labels", rules[0].link) if problem.labelled else judge
-            found.append(mixed(oracle.confusions([one.loss for one in rules]), shares))
-        found[self.plain] = judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
-        return np.stack(found)
+def _values(problem: Problem, judge: Counts, confusion: FloatArray, rules: list[Rule]) -> FloatArray:
+    """Return the aim of a problem along a curve, as (T,)."""
+    if rules and problem.aim.average == "instance" and problem.labelled:  # not a function of confusions
+        return np.array([problem.value_of_rule(rule) for rule in rules])
+    objective = problem.objective(judge)
+    return np.asarray([objective.value(tensor) for tensor in confusion])
 
-    def values(self, problem: Problem, judge: Counts, confusion: FloatArray) -> FloatArray:
-        if problem.aim.average == "instance" and problem.labelled:  # row by row, which is no function of confusions
-            return np.array([problem.value_of_rule(rule) for rule in self._rules()])
-        return _values_at(problem, judge, confusion)
+
+def _bounded(limits: Limits, confusion: FloatArray) -> dict[str, FloatArray]:
+    """Return the bounded metrics at confusion tensors, (T,) each; the worst of those of a constraint on several."""
+    by_constraint: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
+    names: dict[int, str] = {}
+    for limit in limits.constraints:
+        value, constraint = np.asarray(limit.value(confusion)), limit.constraint
+        slack = np.minimum(value - constraint.low, constraint.high - value)
+        by_constraint.setdefault(constraint.promise, []).append((slack, value))
+        names[constraint.promise] = constraint.name
+    out = {}
+    for key, pairs in by_constraint.items():
+        slacks, values = (np.stack(column) for column in zip(*pairs, strict=True))
+        out[names[key]] = np.take_along_axis(values, slacks.argmin(axis=0)[None], axis=0)[0]
+    return out
+
+
+def at_step(rule: WeightedRule, step: float) -> WeightedRule:
+    """Return the rule at a step from argmax, at 0, to a rule, at 1, and beyond in the same direction.
+
+    Class weights and temperatures are interpolated geometrically, other losses and biases of the link linearly.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> from metricwise.inspection.details.curve import at_step
+    >>> rule = mw.WeightedRule.from_weights([1.0, 4.0, 9.0])
+    >>> at_step(rule, 0.5).class_weight
+    array([1., 2., 3.])
+    >>> at_step(rule, 1) == rule
+    True
+    """
+    if step == 1:
+        return rule
+    if step == 0:
+        return replace(rule, loss=Loss.argmax(rule.schema.decision_width), link=None)
+    link = rule.link and TemperatureScaling(rule.link.temperature**step, rule.link.bias * step, rule.link.floor)
+    return replace(rule, loss=_loss_at(rule.loss, step), link=link)
+
+
+def _loss_at(loss: Loss, step: float) -> Loss:
+    if loss.is_diagonal:
+        diagonal, offset = loss.arrays
+        if not offset.any() and (diagonal < 0).all():
+            return Loss(diagonal=-((-diagonal) ** step), offset=offset)
+    full = loss.tensor()
+    # A loss is determined up to its scale and up to a constant in each row.
+    full = full - full.mean(axis=2, keepdims=True)
+    k = full.shape[-1]
+    argmax_loss = np.full((k, k), 1 / k) - np.eye(k)
+    size = np.linalg.norm(full, axis=(1, 2), keepdims=True) / np.linalg.norm(argmax_loss)
+    return Loss.from_tensor((1 - step) * size * argmax_loss + step * full)

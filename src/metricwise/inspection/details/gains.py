@@ -1,10 +1,9 @@
-"""What a rule adds to plain argmax, output by output or class by class, with intervals."""
+"""Gains of a rule over plain argmax by output or class, with intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from ...data.probabilities import read_proba
 from ...data.sources.memory import MemorySource
 from ...fitting.metadata import losses_of
 from ...inference.judging import Decisions, compare
-from ...inference.results import Comparison
+from ...inference.results import Comparison, Estimate
 from ...metrics import FBeta
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
@@ -28,8 +27,9 @@ from ...rules.weighted import WeightedRule, anonymous_rule
 __all__ = ["Gains", "count_class_gains", "count_output_gains"]
 
 FloatArray = NDArray[np.float64]
+Rule = WeightedRule | MixtureRule
 
-_MOST = 1_000  # outputs or classes that get an interval: those that change most
+_MAX_PARTS = 1_000  # outputs or classes with an interval: those that change most
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,91 +82,88 @@ class Gains:
         return len(self.names)
 
 
-def count_output_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Gains:
-    """Value each output by itself; the rows must be in memory and have labels."""
-    schema = problem.schema
-    both = _decided(problem, rule)
-    oracle = problem.oracle()
-    seen = (problem.source.class_weights > 0).any(axis=1)
-    # Cheap, and says which matter most.
-    moved = np.abs(oracle.confusion_of(both[0].drawn) - oracle.confusion_of(both[1].drawn)).sum(axis=(1, 2))
-    outputs = _most(np.flatnonzero(seen), moved)
-    found = []
-    for m in outputs:
-        one = np.array([m])
-        own = [_of_output(decisions, m) for decisions in both]
-        found.append(compare(problem.of_outputs(one), own))
+def count_output_gains(problem: InMemory, rule: Rule) -> Gains:
+    """Count the gain in each output; the rows must be in memory and have labels."""
+    schema, oracle = problem.schema, problem.oracle()
+    rule_decisions, argmax_decisions = _decisions(problem, rule)
+    labelled = np.asarray((problem.source.class_weights > 0).any(axis=1))
+    moved = oracle.confusion_of(rule_decisions.drawn) - oracle.confusion_of(argmax_decisions.drawn)
+    outputs = _most_changed(labelled, np.abs(moved).sum(axis=(1, 2)))
+    comparisons = [
+        compare(problem.of_outputs(np.array([m])), [_of_output(rule_decisions, m), _of_output(argmax_decisions, m)])
+        for m in outputs
+    ]
     by = "group" if schema.n_groups > 1 else "output"
-    packed = _packed(by, problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
-    return replace(packed, losses=losses_of(problem))
+    names = [f"output {m}" if schema.output_names is None else str(schema.output_names[m]) for m in outputs]
+    return _gains(by, problem.aim.name, names, comparisons, int(labelled.sum()), losses_of(problem))
 
 
-def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Gains:
-    """Value each class of a single output against the rest; the rows must be in memory and have labels.
+def count_class_gains(problem: InMemory, rule: Rule) -> Gains:
+    """Count the gain for each class of a single output; the rows must be in memory and have labels.
 
-    By what the metric is made of, class by class: recalls, precisions or F-measures; F1 where it is made of neither.
+    By the recall, precision or F-measure that the metric is made of, F1 if it is made of none of these.
     """
-    labels = python_labels(problem.schema.classes[0])
-    both = _decided(problem, rule)
-    oracle = problem.oracle()
-    C, plain = (oracle.confusion_of(one.drawn)[0] for one in both)
-    k, seen = len(labels), problem.source.class_weights[0] > 0
-    moved = np.abs(C - plain).sum(axis=0)[:k] + np.abs(C - plain).sum(axis=1)[:k]
-    classes = _most(np.flatnonzero(seen[:k]), moved)
+    labels, oracle = python_labels(problem.schema.classes[0]), problem.oracle()
+    both = _decisions(problem, rule)
+    labelled = problem.source.class_weights[0][: len(labels)] > 0
+    moved = np.abs(oracle.confusion_of(both[0].drawn)[0] - oracle.confusion_of(both[1].drawn)[0])
+    classes = _most_changed(labelled, (moved.sum(axis=0) + moved.sum(axis=1))[: len(labels)])
     metric = problem.aim.metric.of_output(0).class_metric() or FBeta(index=1)
-    found = [compare(_against_rest(problem, j, metric), [_is_class(own, j) for own in both]) for j in classes]
+    comparisons = [
+        compare(_against_rest(problem, j, metric), [_of_class(decisions, j) for decisions in both]) for j in classes
+    ]
     name = metric.name if problem.allowed is None else f"{metric.name} (abstentions are misses)"
-    return _packed("class", name, [str(labels[j]) for j in classes], found, int(seen.sum()))
+    return _gains("class", name, [str(labels[j]) for j in classes], comparisons, int(labelled.sum()))
 
 
-def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
-    """Return the problem of class j of a single output against the rest, two classes only."""
-    rows = problem.source.rows
-    eta = rows.proba.output(0)[:, 0]
-    codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
-    own = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
-    return InMemory(MemorySource(own, Schema.of_codes([2])), Aim(metric, "micro", np.ones(1)))
+def _decisions(problem: InMemory, rule: Rule) -> tuple[Decisions, Decisions]:
+    """Return the decisions of the rule and of argmax."""
+    schema, rows = problem.schema, RuleRows(problem.source.rows.proba)
+    argmax_rule = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
+    return Decisions.of(rule, rows), Decisions.of(argmax_rule, rows)
 
 
-def _is_class(decisions: Decisions, j: int) -> Decisions:
-    codes = tuple((own == j).astype(own.dtype) for own in decisions.codes)
-    return Decisions(codes, decisions.shares, (decisions.drawn == j).astype(decisions.drawn.dtype))
-
-
-def output_name(schema: Schema, m: int) -> str:
-    """Return what an output is called."""
-    return f"output {m}" if schema.output_names is None else str(schema.output_names[m])
-
-
-def _most(places: NDArray[np.intp], moved: FloatArray) -> list[int]:
-    if len(places) > _MOST:
-        places = np.sort(places[np.argsort(-moved[places], kind="stable")[:_MOST]])
+def _most_changed(labelled: NDArray[np.bool_], moved: FloatArray) -> list[int]:
+    """Return the parts with labels, or those of them that change most if there are very many."""
+    places = np.flatnonzero(labelled)
+    if len(places) > _MAX_PARTS:
+        places = np.sort(places[np.argsort(-moved[places], kind="stable")[:_MAX_PARTS]])
     return [int(place) for place in places]
-
-
-def _decided(problem: InMemory, rule: WeightedRule | MixtureRule) -> list[Decisions]:
-    schema, proba = problem.schema, problem.source.rows.proba
-    plain = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
-    return [Decisions.of(one, RuleRows(proba)) for one in (rule, plain)]
 
 
 def _of_output(decisions: Decisions, m: int) -> Decisions:
     shares = decisions.shares if len(decisions.shares) == 1 else decisions.shares[m : m + 1]
-    codes = tuple(own[:, m : m + 1] for own in decisions.codes)
+    codes = tuple(part[:, m : m + 1] for part in decisions.codes)
     return Decisions(codes, shares, decisions.drawn[:, m : m + 1])
 
 
-def _packed(by: str, metric: str, names: Sequence[str], found: Sequence[Comparison], n_parts: int) -> Gains:
-    def column(pick: Any) -> FloatArray:
-        triples = [(one.estimate, one.low, one.high) for one in map(pick, found)]
-        return np.array(triples, dtype=np.float64).reshape(len(found), 3)
+def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
+    """Return the problem of class j of a single output against the rest."""
+    rows = problem.source.rows
+    eta = rows.proba.output(0)[:, 0]
+    codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
+    binary_rows = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
+    return InMemory(MemorySource(binary_rows, Schema.of_codes([2])), Aim(metric, "micro", np.ones(1)))
 
-    return Gains(
-        by,
-        metric,
-        tuple(names),
-        column(lambda one: one.value),
-        column(lambda one: one.baseline),
-        column(lambda one: one.difference),
-        n_parts,
+
+def _of_class(decisions: Decisions, j: int) -> Decisions:
+    codes = tuple((part == j).astype(part.dtype) for part in decisions.codes)
+    return Decisions(codes, decisions.shares, (decisions.drawn == j).astype(decisions.drawn.dtype))
+
+
+def _gains(
+    by: str,
+    metric: str,
+    names: Sequence[str],
+    comparisons: Sequence[Comparison],
+    n_parts: int,
+    losses: Mapping[str, str] | None = None,
+) -> Gains:
+    def triples(estimates: Iterable[Estimate]) -> FloatArray:
+        rows = [(estimate.estimate, estimate.low, estimate.high) for estimate in estimates]
+        return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+    value, baseline, difference = (
+        triples(getattr(comparison, part) for comparison in comparisons) for part in ("value", "baseline", "difference")
     )
+    return Gains(by, metric, tuple(names), value, baseline, difference, n_parts, dict(losses or {}))

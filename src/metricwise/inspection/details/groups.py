@@ -1,4 +1,4 @@
-"""Rules by sensitive group as rules of many outputs: the rows of every group are outputs of their own."""
+"""Rules by sensitive group as rules whose outputs are the groups."""
 
 from __future__ import annotations
 
@@ -24,29 +24,22 @@ FloatArray = NDArray[np.float64]
 
 
 def by_group(rule: GroupedRule, problem: Problem) -> tuple[WeightedRule | MixtureRule, Problem]:
-    """Return a rule by group and its problem as those of G * M outputs, named by group.
-
-    Parameters
-    ----------
-    rule : GroupedRule
-    problem : Problem
-        Whose rows have groups.
-    """
-    own = problem.by_group(len(rule.groups), aware=True, worst=opened(problem.aim.name)[1])
-    schema = replace(own.schema, output_names=_names(rule, problem.schema))
-    assert isinstance(own.source, SourceBase)
-    own = replace(own, source=own.source.described(schema))
-    each = [part.flatten() for part in rule.rules]
-    size, n_outputs = max(len(rules) for rules, _ in each), rule.n_outputs
-    shares = np.zeros((len(each) * n_outputs, size))
-    for g, (rules, weights) in enumerate(each):
+    """Return a rule by group and its problem as those of G * M outputs, named by group."""
+    grouped = problem.by_group(len(rule.groups), aware=True, worst=opened(problem.aim.name)[1])
+    schema = replace(grouped.schema, output_names=_names(rule, problem.schema))
+    assert isinstance(grouped.source, SourceBase)
+    grouped = replace(grouped, source=grouped.source.described(schema))
+    mixtures = [part.flatten() for part in rule.rules]
+    size, n_outputs = max(len(mixture.rules) for mixture in mixtures), rule.n_outputs
+    shares = np.zeros((len(mixtures) * n_outputs, size))
+    for g, (rules, weights) in enumerate(mixtures):
         shares[g * n_outputs : (g + 1) * n_outputs, : len(rules)] = weights
-    parts = [_joined([rules[min(r, len(rules) - 1)] for rules, _ in each], schema) for r in range(size)]
-    return (parts[0] if size == 1 else MixtureRule(tuple(parts), shares, 0)), own
+    parts = [_joined([rules[min(r, len(rules) - 1)] for rules, _ in mixtures], schema) for r in range(size)]
+    return (parts[0] if size == 1 else MixtureRule(tuple(parts), shares, 0)), grouped
 
 
 def pool_groups(C: FloatArray, weight: FloatArray, n_groups: int) -> FloatArray:
-    """Return the confusions (M, ...) of all groups together, of those of every group (G * M, ...)."""
+    """Return confusions (M, ...) of all groups together from those of each group (G * M, ...)."""
     total = weight.reshape(n_groups, -1).sum(axis=0)
     summed = (weight[:, None, None] * C).reshape(n_groups, -1, *C.shape[1:]).sum(axis=0)
     return np.asarray(summed / np.where(total > 0, total, 1.0)[:, None, None])
@@ -61,25 +54,23 @@ def _names(rule: GroupedRule, schema: Schema) -> tuple[str, ...]:
 
 
 def _joined(rules: list[WeightedRule], schema: Schema) -> WeightedRule:
-    """Put the rules of all groups, each of M outputs, one after the other."""
+    """Return the rules of all groups, each of M outputs, as one of G * M outputs."""
     n_outputs, width = rules[0].n_outputs, rules[0].schema.decision_width
-    diagonal = all(rule.loss.is_diagonal for rule in rules)
 
-    def each(arrays: list[FloatArray]) -> FloatArray:
-        return np.concatenate([np.broadcast_to(own, (n_outputs, *own.shape[1:])) for own in arrays])
+    def joined(arrays: list[FloatArray]) -> FloatArray:
+        return np.concatenate([np.broadcast_to(array, (n_outputs, *array.shape[1:])) for array in arrays])
 
-    if diagonal:
-        first, second = (each([rule.loss.arrays[part] for rule in rules]) for part in (0, 1))
-        loss = Loss(diagonal=first, offset=second)
+    if all(rule.loss.is_diagonal for rule in rules):
+        diagonal, offset = (joined([rule.loss.arrays[part] for rule in rules]) for part in (0, 1))
+        loss = Loss(diagonal=diagonal, offset=offset)
     else:
-        loss = Loss(full=each([rule.loss.tensor() for rule in rules]))
+        loss = Loss(full=joined([rule.loss.tensor() for rule in rules]))
     link = None
     if any(rule.link is not None for rule in rules):
         links = [rule.link or TemperatureScaling.identity(n_outputs, width) for rule in rules]
-        floor = min(one.floor for one in links)
-        link = TemperatureScaling(
-            np.concatenate([one.temperature for one in links]), np.concatenate([one.bias for one in links]), floor
-        )
+        temperature = np.concatenate([part.temperature for part in links])
+        bias = np.concatenate([part.bias for part in links])
+        link = TemperatureScaling(temperature, bias, min(part.floor for part in links))
     return WeightedRule(
         loss, schema.classes, link, True, schema.normalize, RuleMetadata(), schema.output_names, schema.abstain_label
     )

@@ -1,7 +1,6 @@
-"""Parts that are missing, and why: those that do not apply, and those that could not be made.
+"""Parts of the details that do not apply or could not be made.
 
-Owns what may be caught where something is shown: refusals, which say what is wrong. Any other error is one of the
-programme, and is raised.
+Only refusals are caught where something is shown; other errors are raised.
 """
 
 from __future__ import annotations
@@ -18,27 +17,19 @@ T = TypeVar("T")
 
 
 class NotApplicable(InvalidParameter):
-    """What is asked for does not exist for such a rule, or needs rows that are not there."""
+    """The part does not exist for such a rule, or needs rows that are not available."""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a part is missing.
-
-    Parameters
-    ----------
-    reason : str
-        A sentence.
-    failed : bool
-        Whether it could not be made, rather than does not apply.
-    """
+    """Why a part is missing: a sentence, and whether making it failed rather than does not apply."""
 
     reason: str
     failed: bool
 
 
 def attempt(make: Callable[[], T]) -> T | Missing:
-    """Return what a function makes, or why it refuses to; programming errors are raised.
+    """Return what a function makes, or why it refuses to.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which rows a rule decides otherwise than plain argmax does: from where to where, and whether that is right."""
+"""Decisions that a rule changes: from which class to which, and whether the decision is right."""
 
 from __future__ import annotations
 
@@ -69,49 +69,49 @@ class Moves:
 
 
 def count_moves(problem: Problem, rule: WeightedRule | MixtureRule) -> Moves:
-    """Count what a rule moves; see :class:`Moves`.
-
-    Of a mixture, as much of each of its rules as it has a share.
-    """
+    """Count the moves of a rule; those of a mixture by the shares of its rules."""
     schema = problem.schema
-    plain, width = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions), schema.decision_width
+    width = schema.decision_width
+    argmax_rule = anonymous_rule(Loss.argmax(width), schema.n_decisions)
     rules, shares = rule.flatten()
     shares = np.broadcast_to(shares, (schema.n_outputs, len(rules)))
 
     def ask(rows: Any) -> FloatArray:
-        before = plain.decide(RuleRows(rows.proba))
+        before = argmax_rule.decide(RuleRows(rows.proba))
         out = np.zeros((3, schema.n_outputs, width, width))
-        for r, one in enumerate(rules):
-            after, believed = one.decide(RuleRows(rows.proba)), one.link
-            count = _by_label if problem.labelled else _by_probability
-            out += shares[:, r, None, None] * count(rows, before, after, width, believed)
+        for r, part in enumerate(rules):
+            after = part.decide(RuleRows(rows.proba))
+            masses = (
+                _by_label(rows, before, after) if problem.labelled else _by_probability(rows, before, after, part.link)
+            )
+            tallies = [_tally(before, after, width, mass, rows.weight) for mass in masses]
+            out += shares[:, r, None, None] * np.stack(tallies)
         return out
 
     gained, lost, neither = problem.source.reduce(ask)
     return Moves(gained, lost, neither, expected=not problem.labelled)
 
 
-def _by_label(rows: Any, before: IntArray, after: IntArray, width: int, _: Any) -> FloatArray:
-    true, weight = rows.codes, rows.weight
-    kinds = (true == after, true == before, (true != after) & (true != before) & (true >= 0))
-    return np.stack([_tally(before, after, width, kind, weight) for kind in kinds])
+def _by_label(rows: Any, before: IntArray, after: IntArray) -> tuple[NDArray[Any], ...]:
+    """Return whether entries (N, M) are gained, lost or neither."""
+    codes = rows.codes
+    return codes == after, codes == before, (codes != after) & (codes != before) & (codes >= 0)
 
 
-def _by_probability(rows: Any, before: IntArray, after: IntArray, width: int, link: Any) -> FloatArray:
+def _by_probability(rows: Any, before: IntArray, after: IntArray, link: Any) -> tuple[NDArray[Any], ...]:
+    """Return the probability that entries (N, M) are gained, lost or neither."""
     proba = rows.proba if link is None else link.view(rows.proba).recalibrated()
-    chance = np.empty((2, *before.shape))
+    gained, lost = np.empty((2, *before.shape))
     for m in range(before.shape[1]):
         eta = np.asarray(proba.output(m)[:, 0], dtype=np.float64)
         eta = np.stack([1 - eta, eta], axis=1) if eta.ndim == 1 else eta
-        for one, decided in zip(chance, (after, before), strict=True):
-            one[:, m] = np.take_along_axis(eta, decided[:, m, None], axis=1)[:, 0]
-    gained, lost = chance
-    neither = np.where(before == after, 1 - gained, np.maximum(1 - gained - lost, 0.0))
-    return np.stack([_tally(before, after, width, kind, rows.weight) for kind in (gained, lost, neither)])
+        for mass, decided in ((gained, after), (lost, before)):
+            mass[:, m] = np.take_along_axis(eta, decided[:, m, None], axis=1)[:, 0]
+    return gained, lost, np.where(before == after, 1 - gained, np.maximum(1 - gained - lost, 0.0))
 
 
 def _tally(before: IntArray, after: IntArray, width: int, mass: NDArray[Any], weight: FloatArray | None) -> FloatArray:
-    """Sum what entries (N, M) count for by both decisions, (M, K, K)."""
+    """Sum the mass of entries (N, M) by both decisions, (M, K, K)."""
     n_outputs = before.shape[1]
     mass = np.asarray(mass, dtype=np.float64)
     mass = mass if weight is None else mass * weight[:, None]

@@ -1,4 +1,4 @@
-"""How often what is said to happen with probability p does happen, before and after the link."""
+"""Observed frequencies of predicted probabilities, before and after the link."""
 
 from __future__ import annotations
 
@@ -121,30 +121,31 @@ def calibration_bins(
     share = np.linspace(0.0, 1.0, n_bins + 1)
     edges = share if strategy == "uniform" else np.quantile(p, share)
     where = np.searchsorted(edges[1:-1], p)
-    total, said, seen = np.array([np.bincount(where, own, n_bins) for own in (weight, weight * p, weight * happened)])
-    some = total > 0
-    return Bins(said[some] / total[some], seen[some] / total[some], total[some])
+    sums = (weight, weight * p, weight * happened)
+    total, predicted, observed = np.array([np.bincount(where, values, n_bins) for values in sums])
+    filled = total > 0
+    return Bins(predicted[filled] / total[filled], observed[filled] / total[filled], total[filled])
 
 
 def count_reliability(problem: InMemory, link: TemperatureScaling | None) -> Reliability:
-    """Hold the probabilities of rows in memory, with labels, against what happened, before and behind a link."""
+    """Bin the probabilities of labelled rows in memory, before and after a link."""
     rows = problem.source.rows
-    before = calibration_bins(*_pairs(rows, rows.proba))
+    before = calibration_bins(*_events(rows, rows.proba))
     if link is None:
         return Reliability(before, None)
-    return Reliability(before, calibration_bins(*_pairs(rows, link.view(rows.proba).recalibrated())))
+    return Reliability(before, calibration_bins(*_events(rows, link.view(rows.proba).recalibrated())))
 
 
-def _pairs(rows: Any, proba: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Probabilities, what happened and weights, of every class of every output with a label."""
-    said, seen, weight = [], [], []
+def _events(rows: Any, proba: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return probability, occurrence and weight of every class of every labelled output; of class 1 if it is binary."""
+    weights = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+    events = []
     for m, k in enumerate(proba.n_classes.tolist()):
         eta = np.asarray(proba.output(m)[:, 0], dtype=np.float64)
-        true = rows.codes[:, m]
-        known = true >= 0
-        classes = [1] if k == 2 else list(range(k))
-        for j in classes:
-            said.append((eta if eta.ndim == 1 else eta[:, j])[known])
-            seen.append((true == j)[known])
-            weight.append((np.ones(len(true)) if rows.weight is None else rows.weight)[known])
-    return np.concatenate(said), np.concatenate(seen).astype(np.float64), np.concatenate(weight)
+        codes = rows.codes[:, m]
+        labelled = codes >= 0
+        for j in [1] if k == 2 else range(k):
+            predicted = eta if eta.ndim == 1 else eta[:, j]
+            events.append((predicted[labelled], (codes == j)[labelled].astype(np.float64), weights[labelled]))
+    predicted, occurred, weight = (np.concatenate(column) for column in zip(*events, strict=True))
+    return predicted, occurred, weight

@@ -8,7 +8,7 @@ imported when something is drawn (``pip install 'metricwise[plot]'``). What is d
 
 from typing import Any
 
-from ..details import Details
+from ..details import details_of
 from ..view import View
 from ._base import RowsDisplay
 from .confusion_change import ConfusionChangeDisplay
@@ -63,7 +63,7 @@ def display_of(solution: View) -> Any:
     >>> type(mw.displays.display_of(solution)).__name__
     'MetricCurveDisplay'
     """
-    details: Details = solution.details
+    details = details_of(solution)
     alone = details.rule.n_outputs == 1
     kinds: list[Any] = [MetricCurveDisplay] if details.curve is not None else []
     if details.labelled:

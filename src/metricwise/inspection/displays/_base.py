@@ -1,4 +1,4 @@
-"""The three ways into a display, as in scikit-learn: a solution, a fitted estimator with rows, or predictions."""
+"""Base of displays of a rule on rows, with the constructors of scikit-learn's displays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 from ...core.errors import InvalidType, entry_point
-from ..details import Details
+from ..details import Details, details_of
 from ..view import View
 
 __all__ = ["RowsDisplay"]
@@ -159,11 +159,3 @@ class RowsDisplay(ABC):
             rule, proba, y_true, metrics, average=average, pos_label=pos_label, sample_weight=sample_weight
         )
         return cls.from_details(details).plot(ax=ax, **kwargs)
-
-
-def details_of(solution: Any) -> Details:
-    """Return the details of a solution, and nothing else."""
-    if not isinstance(solution, View):
-        raise InvalidType("solution", "be a Solution returned by optimize", type(solution).__name__)
-    details: Details = solution.details
-    return details

@@ -1,14 +1,9 @@
-"""What all displays share: axes, colours that also differ in grey, and text that stays what it is.
-
-matplotlib is imported here, inside functions.
-"""
+"""Axes, colours, marks and text of all displays. matplotlib is imported here, inside functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from ...core.errors import MissingDependency
 
@@ -28,7 +23,6 @@ __all__ = [
     "mark_argmax",
     "mark_rule",
     "new_axes",
-    "number",
     "plain_text",
     "pyplot",
     "short",
@@ -47,10 +41,10 @@ LINES = (
     ("#56b4e9", (0, (3, 1.5))),
     ("#e69f00", (0, (8, 2, 1, 2, 1, 2))),
 )
-_LONGEST = 28  # characters of a label
+_MAX_LABEL_LENGTH = 28
 
-# Of fonts that know other scripts, the first that is installed, behind the one that is set.
-_SCRIPTS = (
+# Fonts with other scripts, tried after the one that is set.
+_FALLBACK_FONTS = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",
     "Noto Sans JP",
@@ -112,7 +106,7 @@ def legend_beside(ax: Any) -> Any:
     return legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def short(label: Any, longest: int = _LONGEST) -> str:
+def short(label: Any, longest: int = _MAX_LABEL_LENGTH) -> str:
     """Return a label as one line of plain text, with dots in the middle of a long one."""
     text = " ".join(str(label).split())
     if len(text) > longest:
@@ -126,23 +120,14 @@ def plain_text(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def number(value: float, signed: bool = False) -> str:
-    """Return a number as people read it: three figures behind the point, fewer for large ones."""
-    if not np.isfinite(value):
-        return str(value)
-    digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
-    text = f"{value + 0.0:{'+' if signed else ''},.{digits}f}"
-    return text.replace("-", "−")  # a minus as long as the plus
-
-
 def font_for(labels: Iterable[str]) -> dict[str, Any]:
-    """Return what text of these labels needs besides: fonts for scripts that the usual one lacks, if any is there."""
-    wanted = {ord(letter) for label in labels for letter in label if ord(letter) > 0x52F}
-    if not wanted:
+    """Return text options for labels in scripts that the usual font lacks: installed fonts that have them."""
+    letters = {ord(letter) for label in labels for letter in label if ord(letter) > 0x52F}
+    if not letters:
         return {}
     import matplotlib as mpl
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
     families = mpl.rcParams["font.family"]
-    return {"fontfamily": [*families, *(name for name in _SCRIPTS if name in installed)]}
+    return {"fontfamily": [*families, *(name for name in _FALLBACK_FONTS if name in installed)]}

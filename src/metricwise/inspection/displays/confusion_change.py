@@ -1,4 +1,4 @@
-"""The confusion before and after, and what changes."""
+"""Display of confusion matrices before and after."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.labels import python_labels
 from ...metrics.naming import same_classes
 from ..details import Details
+from ..text import number
 from ..view import View
 from ._base import RowsDisplay
-from ._style import GREY, font_for, number, pyplot, short
+from ._style import GREY, font_for, pyplot, short
 
 __all__ = ["ConfusionChangeDisplay"]
 
 FloatArray = NDArray[np.float64]
 
-_MANY = 12  # classes, beyond which cells carry no numbers
-_SHOWN = 0.15  # of the largest difference, from which on cells carry its sign
-_MORE = 40  # classes, beyond which they carry no names
+_MAX_CLASSES_WITH_NUMBERS = 12
+_MAX_CLASSES_WITH_NAMES = 40
+_MIN_SIGNED_SHARE = 0.15  # of the largest difference: smaller ones have no sign
 
 
 @dataclass(eq=False)
@@ -78,7 +79,7 @@ class ConfusionChangeDisplay(RowsDisplay):
     @property
     def matrices(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The matrices that are drawn: before, after and their difference, (K, K) each."""
-        before, after = (self._normalized(one) for one in (self.before, self.after))
+        before, after = (self._normalized(matrix) for matrix in (self.before, self.after))
         return before, after, after - before
 
     def _normalized(self, matrix: FloatArray) -> FloatArray:
@@ -131,10 +132,10 @@ class ConfusionChangeDisplay(RowsDisplay):
             image = axis.imshow(matrix, interpolation="nearest", **scale)
             axis.set_title(title)
             self._name_cells(axis, first=axis is axes[0])
-            if k <= _MANY:
+            if k <= _MAX_CLASSES_WITH_NUMBERS:
                 self._write_cells(axis, image, matrix, signed)
-            elif signed and k <= _MORE:  # in grey, more and less look alike
-                for i, j in np.argwhere(np.abs(matrix) > _SHOWN * far):
+            elif signed and k <= _MAX_CLASSES_WITH_NAMES:  # in grey, more and less look alike
+                for i, j in np.argwhere(np.abs(matrix) > _MIN_SIGNED_SHARE * far):
                     sign = "+" if matrix[i, j] > 0 else "−"
                     axis.text(j, i, sign, ha="center", va="center", fontsize=6, color=_ink(image, matrix[i, j]))
         return self
@@ -155,9 +156,9 @@ class ConfusionChangeDisplay(RowsDisplay):
         unit = {"true": "% of the true class", "all": "% of all rows", "counts": "rows"}[self.normalize]
         axis.set_xlabel("predicted")
         axis.set_ylabel(f"true ({unit})" if first else "")
-        if k > _MORE:
+        if k > _MAX_CLASSES_WITH_NAMES:
             return
-        names, decisions = ([short(label, 16) for label in own] for own in (self.labels, columns))
+        names, decisions = ([short(label, 16) for label in axis_labels] for axis_labels in (self.labels, columns))
         options = {"fontsize": "small" if k <= 8 else "x-small", **font_for([*names, *decisions])}
         long = max(map(len, decisions)) * len(decisions) > 26
         axis.set_xticks(range(len(decisions)), decisions, rotation=90 if long else 0, **options)
@@ -172,10 +173,7 @@ def _ink(image: Any, value: float) -> str:
 
 
 def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str], list[str]]:
-    """Return confusions in weight of rows before and after, of all outputs together, and the names of their classes.
-
-    And those of what is decided, which may be one more.
-    """
+    """Return the confusions of all outputs before and after, as weights, and names of the classes and decisions."""
     classes = details.rule.classes
     if not same_classes(classes):
         raise InvalidParameter(
@@ -189,7 +187,7 @@ def pooled(details: Details) -> tuple[FloatArray, FloatArray, list[str], list[st
             owner="ConfusionChangeDisplay",
         )
     k = len(classes[0])
-    before, after = (np.einsum("m,mij->ij", details.weight, own)[:k] for own in (details.before, details.after))
-    both = (classes, details.rule.schema.decisions)
-    labels, decisions = ([str(label) for label in python_labels(own[0])] for own in both)
+    before, after = (np.einsum("m,mij->ij", details.weight, tensor)[:k] for tensor in (details.before, details.after))
+    names = (classes[0], details.rule.schema.decisions[0])
+    labels, decisions = ([str(label) for label in python_labels(part)] for part in names)
     return before, after, labels, decisions

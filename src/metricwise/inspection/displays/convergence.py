@@ -1,4 +1,4 @@
-"""How a solver got to its value, and what it can prove."""
+"""Display of the steps of a solver."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidType, entry_point
+from ..text import number
 from ..view import View
-from ._style import BAND, GREY, RULE, bare, legend, new_axes, number, plain_text
+from ._style import BAND, GREY, RULE, bare, legend, new_axes, plain_text
 
 __all__ = ["ConvergenceDisplay"]
 

@@ -1,4 +1,4 @@
-"""Decision regions of three classes on the simplex."""
+"""Display of the decisions about three classes on the simplex."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def _mesh(at: FloatArray) -> Any:
     inside = first + second <= n
     place[first[inside], second[inside]] = np.arange(len(at))
     low, right, up, far = place[:-1, :-1], place[1:, :-1], place[:-1, 1:], place[1:, 1:]
-    triangles = np.concatenate([np.stack(own, axis=-1).reshape(-1, 3) for own in ((low, right, up), (right, far, up))])
+    triangles = np.concatenate(
+        [np.stack(corners, axis=-1).reshape(-1, 3) for corners in ((low, right, up), (right, far, up))]
+    )
     return Triangulation(at[:, 0], at[:, 1], triangles[(triangles >= 0).all(axis=1)])
 
 

@@ -1,4 +1,4 @@
-"""The set of all confusions that rules can reach, seen along two metrics."""
+"""Display of the values of two metrics that rules can reach."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from ...oracles import Counts
 from ...oracles.problem import mixed
 from ...rules.weighted import WeightedRule
 from ...theory.geometry import FeasibleSet
+from ..details import details_of
+from ..text import number
 from ..view import View
-from ._base import details_of
-from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, number, short
+from ._style import INK, RULE, bare, legend, mark_argmax, mark_rule, new_axes, short
 
 __all__ = ["FeasibleSetDisplay"]
 
 FloatArray = NDArray[np.float64]
 
-_SPANNED = 1e-9
+_SPAN_TOL = 1e-9
 
 
 @dataclass(eq=False)
@@ -165,8 +166,8 @@ class FeasibleSetDisplay:
         functionals = np.stack([feasible.functional(axis) for axis in axes])
         oracle = feasible.oracle
         assert isinstance(oracle, Counts)
-        plain = oracle.confusions([Loss.argmax(k)], linked=False)[0]
-        points = {"argmax": _place(functionals, plain)}
+        argmax_confusion = oracle.confusions([Loss.argmax(k)], linked=False)[0]
+        points = {"argmax": _place(functionals, argmax_confusion)}
         normal = None
         if rule is not None:
             parts = rule.flatten()
@@ -219,7 +220,7 @@ class FeasibleSetDisplay:
 
 
 def _name(axis: Any, labels: list[str]) -> str:
-    """What an axis is called."""
+    """Return the label of an axis."""
     if isinstance(axis, str):
         return axis
     if isinstance(axis, Metric):
@@ -229,7 +230,7 @@ def _name(axis: Any, labels: list[str]) -> str:
 
 
 def _score(rule: WeightedRule) -> FloatArray:
-    """The functional that the rule makes as large as possible, in a scale of its own."""
+    """Return the functional that the rule maximises, scaled to a largest loss of 1."""
     loss = rule.loss.tensor()[0]
     loss = loss - loss.min(axis=1, keepdims=True)
     return np.asarray(-loss / max(float(loss.max()), np.finfo(float).tiny))
@@ -242,10 +243,10 @@ def _place(functionals: FloatArray, C: FloatArray) -> tuple[float, float]:
 
 def _normal(functionals: FloatArray, loss: FloatArray) -> FloatArray | None:
     """What of two functionals a loss is, but for row constants, which no rule changes; None where it is not."""
-    columns = [(one - one.mean(axis=-1, keepdims=True)).ravel() for one in functionals]
+    columns = [(functional - functional.mean(axis=-1, keepdims=True)).ravel() for functional in functionals]
     target = -(loss - loss.mean(axis=-1, keepdims=True)).ravel()
-    found, *_ = np.linalg.lstsq(np.stack(columns, axis=1), target, rcond=None)
-    rest = np.stack(columns, axis=1) @ found - target
-    if np.linalg.norm(rest) > _SPANNED * np.linalg.norm(target):
+    coefficients, *_ = np.linalg.lstsq(np.stack(columns, axis=1), target, rcond=None)
+    rest = np.stack(columns, axis=1) @ coefficients - target
+    if np.linalg.norm(rest) > _SPAN_TOL * np.linalg.norm(target):
         return None
-    return np.asarray(found)
+    return np.asarray(coefficients)

@@ -1,47 +1,19 @@
-"""The frontier of two metrics."""
+"""Display of the frontier of two metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, entry_point
-from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, number, plain_text, short
+from ..text import number
+from ._style import ARGMAX, GREY, LINES, bare, legend, mark_argmax, mark_rule, new_axes, plain_text, short
 
 __all__ = ["FrontierDisplay"]
-
-FloatArray = NDArray[np.float64]
-
-
-class Frontier(Protocol):
-    """What is drawn of a frontier; :class:`metricwise.api.frontier.TradeOff` has it."""
-
-    @property
-    def metric(self) -> str: ...
-
-    @property
-    def against(self) -> str: ...
-
-    @property
-    def ceiling(self) -> bool: ...
-
-    @property
-    def values(self) -> FloatArray: ...
-
-    @property
-    def others(self) -> FloatArray: ...
-
-    @property
-    def baseline(self) -> tuple[float, float]: ...
-
-    def choose(self, bound: float) -> Any:
-        """Return the best point within a bound."""
-        ...
 
 
 @dataclass(eq=False)
@@ -79,7 +51,7 @@ class FrontierDisplay:
     ('precision', 'recall')
     """
 
-    frontiers: Mapping[str, Frontier]
+    frontiers: Mapping[str, Any]
     bound: float | None = None
     names: tuple[str, str] = field(init=False)
 
@@ -87,16 +59,16 @@ class FrontierDisplay:
         if not self.frontiers:
             raise InvalidParameter("frontiers", "hold at least one frontier", "none", owner=type(self).__name__)
         first = next(iter(self.frontiers.values()))
-        if any((one.metric, one.against) != (first.metric, first.against) for one in self.frontiers.values()):
+        if any(
+            (frontier.metric, frontier.against) != (first.metric, first.against) for frontier in self.frontiers.values()
+        ):
             raise InvalidParameter(
                 "frontiers", "all be of the same two metrics", "different ones", owner=type(self).__name__
             )
         self.names = (first.against, first.metric)
 
     @classmethod
-    def from_trade_off(
-        cls, frontier: Frontier | Mapping[str, Frontier], *, bound: float | None = None, ax: Any = None, **kwargs: Any
-    ) -> Self:
+    def from_trade_off(cls, frontier: Any, *, bound: float | None = None, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the result of :func:`metricwise.trade_off`.
 
         Parameters
@@ -127,12 +99,12 @@ class FrontierDisplay:
         """
         self.figure_, self.ax_ = new_axes(ax, figsize=(5.6, 4.6))
         ax, several = self.ax_, len(self.frontiers) > 1
-        for (name, one), (color, dashes) in zip(self.frontiers.items(), cycle(LINES), strict=False):
-            order = np.argsort(one.others, kind="stable")
-            label = short(name) if name else f"best {short(one.metric)}"
+        for (name, frontier), (color, dashes) in zip(self.frontiers.items(), cycle(LINES), strict=False):
+            order = np.argsort(frontier.others, kind="stable")
+            label = short(name) if name else f"best {short(frontier.metric)}"
             look = {"color": color, "linestyle": dashes, "linewidth": 2.0, "marker": ".", "markersize": 4}
-            ax.plot(one.others[order], one.values[order], **({"label": label, **look} | kwargs))
-            value, other = one.baseline
+            ax.plot(frontier.others[order], frontier.values[order], **({"label": label, **look} | kwargs))
+            value, other = frontier.baseline
             said = None if several else f"argmax ({number(other)}, {number(value)})"
             mark_argmax(ax, other, value, said, color if several else ARGMAX)
         if self.bound is not None:
@@ -148,9 +120,9 @@ class FrontierDisplay:
         sign = "≤" if frontiers[0].ceiling else "≥"
         label = plain_text(f"{self.names[0]} {sign} {bound:g}")
         self.ax_.axvline(bound, color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), label=label, zorder=1)
-        for one, (color, _) in zip(frontiers, cycle(LINES), strict=False):
+        for frontier, (color, _) in zip(frontiers, cycle(LINES), strict=False):
             try:
-                point = one.choose(bound)
+                point = frontier.choose(bound)
             except InvalidParameter:  # no point keeps it
                 continue
             said = f"best within the bound ({number(point.against)}, {number(point.value)})"

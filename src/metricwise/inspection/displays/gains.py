@@ -1,4 +1,4 @@
-"""What a rule adds, output by output or class by class."""
+"""Display of gains by output or class."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 
 from ...core.errors import InvalidParameter, entry_point
 from ..details import Details, Gains
+from ..text import number
 from ..view import View
 from ._base import RowsDisplay
-from ._style import GREY, INK, RULE, WORSE, bare, font_for, legend, new_axes, number, short
+from ._style import GREY, INK, RULE, WORSE, bare, font_for, legend, new_axes, short
 
 __all__ = ["GainsDisplay"]
 
-_MANY = 40  # parts, beyond which they are no longer named one by one
-_NAMED = 6  # of very many, at either end
+_MAX_NAMED = 40  # parts; of more, only those at the ends are named
+_N_NAMED_ENDS = 6
 
 
 @dataclass(eq=False)
@@ -76,7 +77,7 @@ class GainsDisplay(RowsDisplay):
         """
         n = len(self.gains)
         order = np.argsort(-self.gains.difference[:, 0], kind="stable") if sort else np.arange(n)
-        height = 1.4 + 0.27 * n if n <= _MANY else 6.5
+        height = 1.4 + 0.27 * n if n <= _MAX_NAMED else 6.5
         self.figure_, self.ax_ = new_axes(ax, figsize=(6.6, height))
         ax, place = self.ax_, np.arange(n)
         middle, low, high = self.gains.difference[order].T
@@ -86,7 +87,7 @@ class GainsDisplay(RowsDisplay):
             ((low <= 0) & (high >= 0), "no clear difference", GREY, "o", "white"),
             (high < 0, "worse", WORSE, "X", WORSE),
         )
-        many = n > _MANY
+        many = n > _MAX_NAMED
         for which, name, color, marker, fill in kinds:
             if which.any():
                 style = {
@@ -109,7 +110,7 @@ class GainsDisplay(RowsDisplay):
         return self
 
     def _name(self, names: list[str], values: Any) -> None:
-        ax, n, many = self.ax_, len(names), len(names) > _MANY
+        ax, n, many = self.ax_, len(names), len(names) > _MAX_NAMED
         if self.gains.n_parts > n:
             ax.set_title(f"the {n:,} of {self.gains.n_parts:,} that change most", fontsize="small", color=GREY)
         if not many:
@@ -118,9 +119,9 @@ class GainsDisplay(RowsDisplay):
             return
         ax.set_yticks([])
         ax.set_ylabel(f"{n:,} {'classes' if self.gains.by == 'class' else self.gains.by + 's'}")
-        # Those at the ends have names beside the axes, as far apart as can be read.
+        # Parts at the ends are named to the right of the axes, with readable distances.
         apart = n / 26
-        for k in range(_NAMED):
+        for k in range(_N_NAMED_ENDS):
             for row, place in ((k, (k + 0.4) * apart), (n - 1 - k, n - 1 - (k + 0.4) * apart)):
                 text = f"{names[row]}  {number(float(values[row]), signed=True)}"
                 look = {"fontsize": "x-small", "va": "center", "annotation_clip": False, **font_for([text])}

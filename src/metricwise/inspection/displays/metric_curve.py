@@ -1,4 +1,4 @@
-"""Metrics along the way from plain argmax to the rule."""
+"""Display of metrics along the path from argmax to the rule."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.labels import python_labels
 from ...inference import Estimate
 from ..details import Curve, Details
+from ..text import number
 from ..view import View
 from ._base import RowsDisplay
 from ._style import (
@@ -25,7 +26,6 @@ from ._style import (
     mark_argmax,
     mark_rule,
     new_axes,
-    number,
     plain_text,
     short,
 )
@@ -99,17 +99,19 @@ class MetricCurveDisplay(RowsDisplay):
                 remedy="use GainsDisplay instead",
                 owner=cls.__name__,
             )
-        known: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if solution is not None:
             ends = solution.threshold_range
             if ends is not None and ends.shape == (2,) and np.isfinite(ends).all():
-                known["threshold_range"] = (float(ends[0]), float(ends[1]))
-            known["on_new_rows"] = solution.value_on_new_rows
-            known["bounds"] = {one.name: (one.low, one.high) for one in solution.constraints}
+                fields["threshold_range"] = (float(ends[0]), float(ends[1]))
+            fields["on_new_rows"] = solution.value_on_new_rows
+            fields["bounds"] = {
+                constraint.name: (constraint.low, constraint.high) for constraint in solution.constraints
+            }
         label = str(python_labels(details.rule.classes[0])[1])
         rows = details.problem
         total = None if rows is None or rows.n_rows == curve.n_rows else rows.n_rows
-        return cls(curve, label, n_rows=total, expected=not details.labelled, **known)
+        return cls(curve, label, n_rows=total, expected=not details.labelled, **fields)
 
     @entry_point("{class}")
     def plot(self, ax: Any = None, *, show_interval: bool = True, **kwargs: Any) -> Self:
@@ -173,7 +175,7 @@ class MetricCurveDisplay(RowsDisplay):
         """Mark argmax and the rule on the line of the first metric, and what new rows are promised."""
         ax, curve = self.ax_, self.curve
         along = next(iter(curve.values.values()))
-        plain, chosen = curve.plain, curve.chosen
+        argmax, chosen = curve.plain, curve.chosen
         estimate = self.on_new_rows
         if estimate is not None and show_interval:
             ends = [[max(estimate.estimate - estimate.low, 0.0)], [max(estimate.high - estimate.estimate, 0.0)]]
@@ -182,7 +184,7 @@ class MetricCurveDisplay(RowsDisplay):
             ax.errorbar(
                 *at, yerr=ends, fmt="D", color=RULE, markersize=4, mfc="white", capsize=4, lw=1.2, zorder=4, label=said
             )
-        mark_argmax(ax, x[plain], along[plain], self._point("argmax", plain))
+        mark_argmax(ax, x[argmax], along[argmax], self._point("argmax", argmax))
         mark_rule(ax, x[chosen], along[chosen], self._point("rule", chosen))
 
     def _point(self, name: str, index: int) -> str:

@@ -1,4 +1,4 @@
-"""Which rows moved from where to where."""
+"""Display of changed decisions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from ...core.errors import entry_point
 from ...core.labels import python_labels
 from ..details import Details, Moves
+from ..text import weight
 from ..view import View
 from ._base import RowsDisplay
 from ._style import BETTER, INK, WORSE, bare, font_for, legend, new_axes, short
 
 __all__ = ["MovesDisplay"]
 
-_MOST = 12  # bars
+_MAX_BARS = 12
 
 
 @dataclass(eq=False)
@@ -62,7 +63,7 @@ class MovesDisplay(RowsDisplay):
     def from_details(cls, details: Details, solution: View | None = None) -> Self:
         """Return the display without drawing it."""
         rule = details.rule
-        labels = tuple(tuple(map(str, python_labels(own))) for own in rule.schema.decisions)
+        labels = tuple(tuple(map(str, python_labels(decisions))) for decisions in rule.schema.decisions)
         names = rule.schema.output_names or [f"output {m}" for m in range(rule.n_outputs)]
         return cls(details.moves, labels, tuple(map(str, names)))
 
@@ -83,7 +84,7 @@ class MovesDisplay(RowsDisplay):
     @property
     def flows(self) -> list[Flow]:
         """Moves from the largest to the smallest."""
-        found = []
+        flows = []
         parts = (self.moves.gained, self.moves.lost, self.moves.neither)
         total = sum(parts)
         for m, a, b in np.argwhere(total > 0):
@@ -91,11 +92,11 @@ class MovesDisplay(RowsDisplay):
                 title = f"{short(self.labels[m][a], 18)} → {short(self.labels[m][b], 18)}"
                 if len(self.outputs) > 1:
                     title = f"{short(self.outputs[m], 18)}: {title}"
-                found.append(self.Flow(title, *(float(part[m, a, b]) for part in parts)))
-        return sorted(found, key=lambda flow: -flow.total)
+                flows.append(self.Flow(title, *(float(part[m, a, b]) for part in parts)))
+        return sorted(flows, key=lambda flow: -flow.total)
 
     @entry_point("{class}")
-    def plot(self, ax: Any = None, *, max_bars: int = _MOST) -> Self:
+    def plot(self, ax: Any = None, *, max_bars: int = _MAX_BARS) -> Self:
         """Draw bars, the largest first.
 
         Parameters
@@ -125,7 +126,7 @@ class MovesDisplay(RowsDisplay):
             left = left + width
         for y, flow in zip(place, flows, strict=True):
             net = flow.gained - flow.lost
-            text = f" {_rows(flow.total)}, net {_rows(net, signed=True)} right"
+            text = f" {weight(flow.total)}, net {weight(net, signed=True)} right"
             ax.text(flow.total, y, text, va="center", fontsize="small", color=INK)
         names = [flow.name for flow in flows]
         ax.set_yticks(place, names, **font_for(names))
@@ -137,14 +138,7 @@ class MovesDisplay(RowsDisplay):
         ax.set_xlabel(what)
         title = f"argmax → rule: {self.moves.moved:.1%} of the decisions change"
         if rest:
-            title += f", {len(rest):,} smaller moves not shown ({_rows(sum(flow.total for flow in rest))} {what})"
+            title += f", {len(rest):,} smaller moves not shown ({weight(sum(flow.total for flow in rest))} {what})"
         ax.set_title(title, fontsize="medium" if not rest else "small", loc="left", pad=22)
         legend(ax, loc="lower left", bbox_to_anchor=(0.0, 0.98), ncols=3, borderaxespad=0, columnspacing=1.2)
         return self
-
-
-def _rows(value: float, signed: bool = False) -> str:
-    sign = "+" if signed and round(value, 1) != 0 else ""
-    whole = abs(value - round(value)) < 1e-6 or abs(value) >= 100
-    text = f"{round(value):{sign},d}" if whole else f"{value:{sign},.1f}"
-    return text.replace("-", "−")

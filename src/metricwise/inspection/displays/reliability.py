@@ -1,4 +1,4 @@
-"""Whether probabilities are kept, before and after the link."""
+"""Reliability diagram before and after recalibration."""
 
 from __future__ import annotations
 
@@ -77,11 +77,15 @@ class ReliabilityDisplay(RowsDisplay):
         self
         """
         self.figure_, self.ax_ = new_axes(ax, figsize=(5.0, 4.8))
-        ax, found = self.ax_, self.reliability
+        ax, reliability = self.ax_, self.reliability
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), label="kept exactly", zorder=1)
         looks: list[tuple[Bins | None, str, dict[str, Any]]] = [
-            (found.before, "as given", {"color": "#333333", "marker": "s", "mfc": "white", "linestyle": (0, (5, 2))}),
-            (found.after, "recalibrated", {"color": RULE, "marker": "o", "linestyle": "-"}),
+            (
+                reliability.before,
+                "as given",
+                {"color": "#333333", "marker": "s", "mfc": "white", "linestyle": (0, (5, 2))},
+            ),
+            (reliability.after, "recalibrated", {"color": RULE, "marker": "o", "linestyle": "-"}),
         ]
         ends = [0.0]
         for bins, name, look in looks:

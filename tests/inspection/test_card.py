@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 import metricwise as mw
 import worlds
 from metricwise.inference import Gain
-from metricwise.inspection.cards import advice, rule_card, solution_card
-from metricwise.inspection.cards.rule_table import rule_table
+from metricwise.inspection.card import rule_card, solution_card
+from metricwise.inspection.rule_table import rule_table
+from metricwise.inspection.summary import advice
 from metricwise.solvers import Outcome
 
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b \N{RIGHT-TO-LEFT OVERRIDE} 'c'"]
@@ -157,12 +158,13 @@ def test_rules_of_every_kind():
 
 
 def test_tables_of_rules():
-    many = rule_table(mw.WeightedRule.from_thresholds(np.linspace(0.1, 0.9, 30)))
-    assert (len(many.rows), many.more) == (8, 22)
-    assert many.rows[0] == ("0", "1", "0.1")
-    assert rule_table(mw.WeightedRule.from_thresholds(np.inf)).rows == (("1", "never"),)
+    many = rule_table(mw.WeightedRule.from_thresholds(np.linspace(0.1, 0.9, 80)))
+    assert (len(many["rows"]), many["more"]) == (60, 20)
+    assert many["rows"][0] == ["0", "1", "0.1"]
+    assert "and 72 more" in check(rule_card(mw.WeightedRule.from_thresholds(np.linspace(0.1, 0.9, 80))))
+    assert rule_table(mw.WeightedRule.from_thresholds(np.inf))["rows"] == [["1", "never"]]
     assert rule_table(mw.WeightedRule.from_weights([1, 1, 1])) is None
-    assert rule_table(mw.WeightedRule.from_weights([2, 4, 6])).rows == (("0", "1"), ("1", "2"), ("2", "3"))
+    assert rule_table(mw.WeightedRule.from_weights([2, 4, 6]))["rows"] == [["0", "1"], ["1", "2"], ["2", "3"]]
 
 
 def test_diagrams_show_the_rule():
