@@ -57,7 +57,7 @@ def entry(name: str) -> Entry:
     needed = needed_parameter(name)
     parameters: dict[str, Any] = {} if needed is None else {needed: _EXAMPLES[needed]}
     metric = get_metric(name, **parameters)
-    objective = Aim(metric.with_positive(1) if metric.wants_positive else metric, "micro", np.ones(1)).bind(
+    objective = Aim(metric._with_positive(1) if metric.traits.needs_positive else metric, "micro", np.ones(1)).bind(
         _PRIORS, np.ones(1), np.array([3]), [np.arange(3)]
     )
     oracle: Any = SimpleNamespace(certified=True)

@@ -38,7 +38,7 @@ class CostTable:
             return {output: self.metric(own) for output, own in name.items()}
         if not isinstance(name, str) or needed_parameter(name) is None:
             return name
-        if name == Cost.name and self._metric is not None:
+        if name == Cost.declared.name and self._metric is not None:
             self._used = True
             return self._metric
         raise _refusal(name)
@@ -57,7 +57,7 @@ class CostTable:
 
 def _refusal(name: str) -> ValueError:
     """Return the error for a metric that says nothing without a parameter."""
-    if name == Cost.name:
+    if name == Cost.declared.name:
         return InvalidParameter(
             "metric",
             problem=(

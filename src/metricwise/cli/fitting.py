@@ -193,7 +193,9 @@ def _say_positive(metric: Any, rows: Labelled) -> None:
     if rows.options.get("pos_label") is not None or not isinstance(metric, str):
         return
     try:
-        wants = metric_meant(metric, target_kind(2, len(rows.targets) > 1), class_named=True).metric.wants_positive
+        wants = metric_meant(
+            metric, target_kind(2, len(rows.targets) > 1), class_named=True
+        ).metric.traits.needs_positive
     except (ValueError, TypeError):  # which optimize will say
         return
     for name, one in zip(rows.targets, rows.columns, strict=False):

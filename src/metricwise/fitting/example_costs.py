@@ -77,7 +77,7 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
     others : mapping of names to values
         Arguments of :func:`metricwise.optimize`, each of which must be None.
     """
-    if not (isinstance(metric, str) and metric == Cost.name):
+    if not (isinstance(metric, str) and metric == Cost.declared.name):
         raise InvalidParameter(
             "metric", f"be 'cost', minus the mean cost, if {argument('cost')} is given", shown(metric)
         )
@@ -167,11 +167,11 @@ def fit_row_costs(
     value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
     metadata = RuleMetadata(
-        metric=Cost.name,
+        metric=Cost.declared.name,
         rows=problem.n_rows,
         metricwise=__version__,
         value=value,
-        losses={Cost.name: str(Cost.loss_name)},
+        losses={Cost.declared.name: str(Cost.declared.loss_name)},
         stated=("metric", "rows", "metricwise", "value"),
         **problem.schema.column_facts,
     )

@@ -118,7 +118,7 @@ def resolve_outputs(
     labels = positive_labels(pos_label, len(classes), hint=" (None if its metric needs none)")
     sizes = [len(own) for own in classes]
     found = [_read_own(*given, kind) for given in zip(wanted, sizes, labels, titles, strict=True)]
-    if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
+    if pos_label is not None and not (wanted_only or any(one.metric.traits.needs_positive for one in found)):
         raise unused_positive()
     return _joined(found, labels, titles)
 
@@ -194,7 +194,7 @@ def _joined(found: Sequence[Resolved], labels: Sequence[Any], titles: tuple[str,
         kind = next(same, len(distinct))
         if kind == len(distinct):
             distinct.append(one)
-        label = label if one.metric.wants_positive else None
+        label = label if one.metric.traits.needs_positive else None
         if (kind, label) not in made:
             bare = distinct[kind].metric
             made[kind, label] = bare if label is None else with_positive(bare, label, several=False)

@@ -135,7 +135,7 @@ def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:
     if are_for_outputs(metric):
         return True  # else they have been refused already
     own = metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric
-    return own.wants_positive or (pos_label is not None and getattr(own, "pos_label", None) == pos_label)
+    return own.traits.needs_positive or (pos_label is not None and getattr(own, "pos_label", None) == pos_label)
 
 
 def list_metrics(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:

@@ -181,8 +181,8 @@ class GoalSpec:
                 outputs=schema.output_names,
             )
         )
-        if resolved.metric.degenerate and not self.constrained:
-            warn(resolved.metric.degenerate)
+        if resolved.metric.traits.degenerate and not self.constrained:
+            warn(resolved.metric.traits.degenerate)
         return resolved
 
     def _resolve_record(self, main: Resolved, schema: Schema) -> dict[str, Resolved]:
@@ -236,7 +236,7 @@ class GoalSpec:
         wanted = read_constraints(self.subject_to)
         if self.against is None:
             check_bounded(wanted, allowed, aim.metric)
-            if wanted and aim.metric.whole_rows:
+            if wanted and aim.metric.traits.needs_integer_counts:
                 raise InvalidParameter(
                     "subject_to",
                     problem=f"{mention('subject_to')} needs a metric that is a function of the confusion matrix, but "
@@ -299,7 +299,7 @@ def _recognise(
     resolved: Resolved, schema: Schema, class_rows: Callable[[], NDArray[Any]] | None
 ) -> tuple[Resolved, str]:
     """Return the metric of ours that a function of labels is by its values, and a sentence that says so."""
-    if class_rows is None or not (resolved.metric.costly and same_classes(schema.classes)):
+    if class_rows is None or not (resolved.metric.traits.slow and same_classes(schema.classes)):
         return resolved, ""
     metric = metric_of_values(resolved.metric, python_labels(schema.classes[0]), class_rows().sum(axis=0))
     if metric is None:

@@ -206,13 +206,13 @@ class Problem:
             alike, classes that no label shows are padded (:func:`metricwise.oracles.smoothing.pad`).
         """
         padded = None
-        if recipe is not None and self.labelled and self.aim.metric.by_class:
+        if recipe is not None and self.labelled and self.aim.metric.traits.by_class:
             rare = recipe.recalibrate and recipe.confusion != "labels"
 
             def padded(grouping: Grouping) -> FloatArray | None:
-                metrics = [self.aim.metric.of_output(m) for m in grouping.first]
-                smooth = np.array([metric.smooth for metric in metrics])
-                by_class = np.array([metric.by_class for metric in metrics])
+                metrics = [self.aim.metric._of_output(m) for m in grouping.first]
+                smooth = np.array([metric.traits.smooth for metric in metrics])
+                by_class = np.array([metric.traits.by_class for metric in metrics])
                 return pad(oracle, grouping, self.source.class_rows, rare=rare, smooth=smooth, by_class=by_class)
 
         return self.aim.bind(

@@ -152,7 +152,7 @@ class Sweep(BaseSolver):
         ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
         vanishing = np.ones((n_groups, 2), dtype=bool)
         line = Line(group, grouping.share, constant, slope, ones, vanishing)
-        if objective.rising and n_groups <= _FEW:
+        if objective.monotone and n_groups <= _FEW:
             walks = []
             for g in range(n_groups):
                 one = oracle.walk(line.take(slice(g, g + 1)), 0.0, _Corner(objective, g))
@@ -167,10 +167,10 @@ class Sweep(BaseSolver):
         for g in range(n_groups):
             own = order[ends[g] : ends[g + 1]]
             value = partial(_values, objective, g)
-            if objective.costly and len(own) > _MANY:
+            if objective.slow and len(own) > _MANY:
                 values[own], everywhere = _looked_at(value, walk.values[own]), False
                 continue
-            if objective.rising and len(own) > _ALL:
+            if objective.monotone and len(own) > _ALL:
                 own = own[_promising(_Corner(objective, g), walk.values[own])]
             for start in range(0, len(own), _CHUNK):
                 some = own[start : start + _CHUNK]
@@ -245,8 +245,8 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     grouping, score = objective.grouping, _Within(objective, bound)
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
-    walk = oracle.walk(line, 0.0, score if objective.rising or objective.ratio is not None else None)
-    everywhere = not objective.costly or len(walk.group) <= _MANY
+    walk = oracle.walk(line, 0.0, score if objective.monotone or objective.ratio is not None else None)
+    everywhere = not objective.slow or len(walk.group) <= _MANY
     if everywhere:
         chunks = range(0, len(walk.group), _CHUNK)
         values = np.concatenate([score.value(walk.values[start : start + _CHUNK]) for start in chunks])

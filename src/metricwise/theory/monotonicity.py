@@ -137,7 +137,7 @@ def check_monotonic(
     check_whole(n_classes, 2, "n_classes")
     check_whole(n_matrices, 1, "n_matrices")
     check_number(tol, "tol", low=0.0)
-    found = resolve(metric, target_kind(n_classes, False)).metric.maximised()
+    found = resolve(metric, target_kind(n_classes, False)).metric._maximised()
     n_moves, worst, drop = 0, None, 0.0
     for C in _random_confusions(n_classes, n_matrices, np.random.default_rng(random_state)):
         moved, true, predicted, amount = _repairs(C)

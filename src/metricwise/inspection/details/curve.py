@@ -108,7 +108,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     Curve or None
     """
     schema = problem.schema
-    whole = any(aim.metric.whole_rows for aim in (problem.aim, *problem.record.values()))
+    whole = any(aim.metric.traits.needs_integer_counts for aim in (problem.aim, *problem.record.values()))
     n_points = min(_FEW if whole else _POINTS, _NUMBERS // (schema.n_outputs * schema.decision_width**2))
     if n_points < _FEWEST:
         return None

@@ -109,7 +109,7 @@ def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Ga
     k, seen = len(labels), problem.source.class_weights[0] > 0
     moved = np.abs(C - plain).sum(axis=0)[:k] + np.abs(C - plain).sum(axis=1)[:k]
     classes = _most(np.flatnonzero(seen[:k]), moved)
-    metric = problem.aim.metric.of_output(0).class_metric() or FBeta(index=1)
+    metric = problem.aim.metric._of_output(0)._class_metric() or FBeta(index=1)
     found = [compare(_against_rest(problem, j, metric), [_is_class(own, j) for own in both]) for j in classes]
     name = metric.name if problem.allowed is None else f"{metric.name} (abstentions are misses)"
     return _packed("class", name, [str(labels[j]) for j in classes], found, int(seen.sum()))

@@ -127,7 +127,7 @@ class Subject:
             judged = evaluate(rule, proba, y, {name: first}, **options)[name]
         if not are_for_outputs(first):
             kind = target_kind(rule.schema.width, rule.schema.multioutput)
-            if metric_meant(first, kind, class_named=True).metric.lower_is_better:  # details have minus the loss
+            if metric_meant(first, kind, class_named=True).metric.traits.lower_is_better:  # details have minus the loss
                 judged = Comparison(*(turned(one) for one in (judged.value, judged.baseline, judged.difference)))
         return cls(rule, None, details, judged)
 
