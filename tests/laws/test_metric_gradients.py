@@ -53,7 +53,9 @@ def test_free_gradient_by_a_formula_is_that_by_differences(name):
         def bind(self, priors, classes=None):
             return metric.bind(priors, classes)
 
-    np.testing.assert_allclose(metric._free_gradient(confusion), Plain()._free_gradient(confusion), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        metric._free_gradient(confusion), Plain()._free_gradient(confusion), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)

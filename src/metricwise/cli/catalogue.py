@@ -10,9 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from ..fitting.solving import choose_solver
-from ..metrics import ClassAverage, Metric, get_metric, metric_names
 from ..metrics.aim import Aim
-from ..metrics.registry import needed_parameter
+from ..metrics.base import Metric
+from ..metrics.one_vs_rest import ClassAverage
+from ..metrics.registry import get_metric, metric_names, needed_parameter
 from ..solvers import SOLVERS
 
 __all__ = ["Entry", "catalogue", "entry"]

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import InvalidParameter
 from ..data import few, match_label, shown
 from ..data.tables import Arrays, open_table
-from ..metrics import Cost
+from ..metrics.linear import Cost
 from ..metrics.registry import needed_parameter
 
 __all__ = ["CostTable", "read_costs"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
 from ..data import read_row_costs
-from ..metrics.abstention_spec import read_abstain
+from ..metrics.abstention import read_abstain
 from ._decisions import RuleClassifier
 from ._probabilities import pack
 from ._targets import Target

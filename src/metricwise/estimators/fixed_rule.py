@@ -15,7 +15,7 @@ from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
 from ..data import read_sample_weight, warn_of_order
 from ..goals.spec import GoalSpec
-from ..metrics.abstention_spec import Abstention
+from ..metrics.abstention import Abstention
 from ..metrics.linear import Accuracy
 from ..rules import Rule, WeightedRule, as_rule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled

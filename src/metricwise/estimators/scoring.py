@@ -27,7 +27,7 @@ from ..data import (
 )
 from ..goals.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..goals.spec import GoalSpec
-from ..metrics.abstention_spec import Abstention, read_abstain
+from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places

@@ -22,8 +22,8 @@ from ..data import Probabilities, read_abstain_label, read_row_costs, shown, tab
 from ..data.sources import MemorySource
 from ..inference import Estimate, Gain
 from ..inference.uncertainty import Spread, heaviest_share, mean_interval
-from ..metrics import Cost
-from ..metrics.abstention_spec import Abstention
+from ..metrics.abstention import Abstention
+from ..metrics.linear import Cost
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules import CostRule, RuleMetadata, RuleRows
 from .bagging import Bag, draw, links_of

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, mention, warn
 from ..data import Schema, positive_labels, python_labels, read_abstain_label, read_output_weight, read_prior, shown
-from ..metrics.abstention import AbstentionCost, check_pooled
-from ..metrics.abstention_spec import read_abstain
+from ..metrics.abstention import AbstentionCost, check_pooled, read_abstain
 from ..metrics.aim import Aim
 from ..metrics.class_names import class_named, text_class
 from ..metrics.functions import check_whole_rows

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from ..core.matrices import inner
 from ..data import python_labels
 from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
-from ..metrics import Metric, Minimum, MinRecall, Recall
 from ..metrics.abstention import Abstaining
-from ..metrics.affine import Affine
+from ..metrics.base import Affine, Metric
+from ..metrics.linear import Recall
+from ..metrics.recall_means import Minimum, MinRecall
 from ..oracles.problem import Problem
 from ..rules import Link, Rule, RuleRows
 from .uncertainty import student

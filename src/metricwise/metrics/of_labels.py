@@ -16,8 +16,7 @@ from ..data.frames import warn_of_order
 from ..data.label_tables import is_two_dimensional
 from ..data.labels import observed_labels, read_pair
 from ..data.weights import read_output_weight, read_sample_weight
-from .abstention import check_pooled
-from .abstention_spec import Abstention
+from .abstention import Abstention, check_pooled
 from .aim import Aim
 from .averages import check_average
 from .base import Metric

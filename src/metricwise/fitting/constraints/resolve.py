@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ...core.errors import InvalidParameter
 from ...data import Schema, python_labels
 from ...goals.constraint import Constraint, Difference, Limit, Limits
-from ...metrics import Precision
 from ...metrics.abstention import Abstaining
 from ...metrics.aim import Aim
+from ...metrics.ratio import Precision
 from ...oracles import Counts, Oracle
 from ...oracles.problem import Problem
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise

@@ -15,9 +15,9 @@ from ...data.sources import MemorySource
 from ...fitting.metadata import losses_of
 from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison
-from ...metrics import FBeta
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
+from ...metrics.ratio import FBeta
 from ...oracles.problem import InMemory
 from ...rules import MixtureRule, RuleRows, WeightedRule, anonymous_rule
 

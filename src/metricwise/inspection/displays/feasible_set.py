@@ -12,8 +12,8 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...data import Schema, make_rows, python_labels, read_proba, read_sample_weight
 from ...data.sources import MemorySource
-from ...metrics import Recall
 from ...metrics.base import Metric
+from ...metrics.linear import Recall
 from ...oracles import Counts
 from ...oracles.problem import mixed
 from ...rules import WeightedRule
