@@ -80,7 +80,8 @@ class Profile(NamedTuple):
 class OneVsRest(Metric):
     """Base of the metrics of one class; subclasses implement :meth:`profile` and have `declared` traits.
 
-    A "{}" in the sentence `degenerate` of these stands for the class.
+    A "{}" in the sentence `degenerate` of these stands for the class. With the family "linear", slopes must depend on
+    the true shares only.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ class OneVsRest(Metric):
 
     def _bound(self, priors: FloatArray, k: int) -> Form:
         """Return the form of class k; decisions that are no class come after the classes."""
-        return AverageOfClasses(self, np.eye(priors.shape[-1])[k], priors)
+        return self._average(np.eye(priors.shape[-1])[k], priors)
 
     def _free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
@@ -185,7 +186,8 @@ class OneVsRest(Metric):
 
     def _average(self, weights: FloatArray, priors: FloatArray) -> Form:
         """Return the weighted mean over all classes."""
-        return AverageOfClasses(self, weights, priors)
+        form = AverageOfClasses(self, weights, priors)
+        return form.as_linear() if self.declared.family == "linear" else form
 
     @entry_point("{class}")
     def _pool(self, n_classes: int, undecided: bool = False) -> Linear | FractionalLinear:
@@ -277,6 +279,14 @@ class AverageOfClasses(ShareForm):
     def _profile(self, summary: FloatArray) -> Profile:
         hit, predicted = np.split(summary, 2, axis=-1)
         return self.base.profile(hit, np.broadcast_to(self.priors, np.broadcast(hit, self.priors).shape), predicted)
+
+    def as_linear(self) -> Linear:
+        """Return the same form as a matrix, where slopes do not depend on the predictions."""
+        value, by_hit, by_predicted = self._profile(np.zeros((*self.priors.shape[:-1], 2 * self.priors.shape[-1])))
+        constant = np.sum(self.weights * value, axis=-1)[..., None, None]
+        return _bound_linear(
+            diagonal_plus_columns(self.weights * by_hit, self.weights * by_predicted) + constant, self.priors
+        )
 
     def value_at(self, summary: FloatArray) -> FloatArray:
         return np.asarray(np.sum(self.weights * self._profile(summary).value, axis=-1))
