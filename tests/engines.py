@@ -18,7 +18,7 @@ from metricwise.data import PieceReader, ProbabilityColumns, Schema
 from metricwise.data.sources import ChunkedSource, MemorySource, tables
 from metricwise.data.sources.dask import DaskSource, call
 from metricwise.data.tables import Table, open_stream
-from metricwise.oracles import Counts
+from metricwise.oracles.counts import Counts
 
 # How many rows of so many are read at a time; None: all of them, in memory.
 ENGINES = {

@@ -6,7 +6,7 @@ from engines import counts, source
 from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.data import Schema, read_proba
-from metricwise.oracles import Line
+from metricwise.oracles.base import Line
 from metricwise.rules import Link
 
 

@@ -14,7 +14,8 @@ from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.data import Schema
 from metricwise.data.sources import ChunkedSource, MemorySource
-from metricwise.oracles import Counts, Line
+from metricwise.oracles.base import Line
+from metricwise.oracles.counts import Counts
 from profiles import examples, first
 
 OTHERS = ["chunks of 3", "chunks of 1000", "one by one"]

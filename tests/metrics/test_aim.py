@@ -15,7 +15,7 @@ from metricwise.core.rows import Rows
 from metricwise.data import Schema, read_proba
 from metricwise.metrics.aim import Aim
 from metricwise.metrics.averages import group_outputs
-from metricwise.oracles import Counts
+from metricwise.oracles.counts import Counts
 from metricwise.solvers import SOLVERS, make_solver
 
 CASES = [

@@ -12,7 +12,7 @@ from engines import counts
 from metricwise.core.losses import Loss
 from metricwise.data import Probabilities, read_proba
 from metricwise.kernels import _numpy
-from metricwise.oracles import Line
+from metricwise.oracles.base import Line
 from profiles import examples
 
 

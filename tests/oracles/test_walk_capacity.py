@@ -10,7 +10,7 @@ import metricwise as mw
 import worlds
 from engines import rows_served_by
 from metricwise.data.sources import ChunkedSource, MemorySource
-from metricwise.oracles import TooManyChangesError
+from metricwise.oracles.base import TooManyChangesError
 from problems import with_strategy
 
 RATIOS = ["micro_f1", "quadratic_kappa", "f1", "kappa"]

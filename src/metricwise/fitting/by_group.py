@@ -26,7 +26,7 @@ from ..metrics.abstention import Abstaining
 from ..metrics.base import Metric
 from ..metrics.class_names import written
 from ..metrics.one_vs_rest import OneVsRest
-from ..oracles import Counts
+from ..oracles.counts import Counts
 from ..oracles.problem import Problem, Recipe, mixed
 from ..rules import GroupedRule, MixtureRule, Rule, RuleMetadata, WeightedRule, of_schema
 from ..solvers import Outcome

@@ -15,7 +15,8 @@ from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, note_list
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
-from ..oracles import Counts, Oracle, TooManyChangesError
+from ..oracles.base import Oracle, TooManyChangesError
+from ..oracles.counts import Counts
 from ..oracles.problem import Problem, Recipe, argmax_rule
 from ..rules import Link, MixtureRule, RuleMetadata, WeightedRule
 from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver

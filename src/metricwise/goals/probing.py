@@ -68,7 +68,7 @@ def metric_of_values(function: Metric, classes: Sequence[Any], class_rows: Array
             value = _asked(function, counts, labels)
         except Exception:  # whatever the user's function raises at rows that are not the user's
             return None
-        candidates = [one for one in candidates if abs(_value(one, counts, labels) - value) <= _SAME]
+        candidates = [candidate for candidate in candidates if abs(_value(candidate, counts, labels) - value) <= _SAME]
     return candidates[0] if candidates else None
 
 
@@ -78,14 +78,14 @@ def _candidates(classes: tuple[Any, ...]) -> Iterator[Metric]:
     for name in (*_COMMON, *names, *_NUMBERED):
         for at_zero in (0.0, 1.0):
             metric = get_metric(name, zero_division=at_zero)
-            for own in (
+            for candidate in (
                 [metric._with_positive(label) for label in classes] if metric.traits.needs_positive else [metric]
             ):
                 try:
-                    own._check_order(classes)
+                    candidate._check_order(classes)
                 except ValueError:  # of words, whose order nobody knows
                     continue
-                yield own
+                yield candidate
     loss = known_loss("zero_one_loss")
     assert loss is not None
     yield loss.meant(loss.metric)._maximised()

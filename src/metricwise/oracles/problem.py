@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..data import Dependence, Schema
-from ..data.sources import MemorySource, Source, in_passes
+from ..core.rows import Dependence
+from ..data.schema import Schema
+from ..data.sources.base import Source
+from ..data.sources.memory import MemorySource
+from ..data.sources.passes import in_passes
 from ..goals.constraint import Constraint
 from ..metrics.abstention import AbstentionCost
 from ..metrics.aim import Aim
@@ -24,9 +27,12 @@ from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
-from ..rules import Link, Rule, RuleRows, WeightedRule, anonymous_rule, fit_link, prior_shift
-from ..rules.link_fit import LINK_ROWS
-from . import Counts, Oracle
+from ..rules.base import Rule, RuleRows
+from ..rules.link import Link, prior_shift
+from ..rules.link_fit import LINK_ROWS, fit_link
+from ..rules.weighted import WeightedRule, anonymous_rule
+from .base import Oracle
+from .counts import Counts
 from .smoothing import pad
 
 __all__ = [
@@ -148,10 +154,10 @@ class Problem:
         kinds = self.aim.metric.kinds if isinstance(self.aim.metric, PerOutput) else None
         if kinds is None:
             return [np.arange(self.schema.n_outputs)]
-        found: dict[tuple[int, bool], list[int]] = {}
+        outputs_of: dict[tuple[int, bool], list[int]] = {}
         for m, (kind, n_classes) in enumerate(zip(kinds, self.schema.n_classes.tolist(), strict=True)):
-            found.setdefault((kind, n_classes == 2), []).append(m)
-        return [np.array(outputs, dtype=np.intp) for outputs in found.values()]
+            outputs_of.setdefault((kind, n_classes == 2), []).append(m)
+        return [np.array(outputs, dtype=np.intp) for outputs in outputs_of.values()]
 
     def link(self, recalibrate: bool, by_group: bool = False) -> Link | None:
         """Fit the link, one for all sensitive groups or one for each, and shift it to the known class priors."""
@@ -165,10 +171,10 @@ class Problem:
         # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
         # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
         for _ in range(_MAX_SHIFTS):
-            seen = Counts(self.source, "expected", link).priors[:, : self.schema.width]
-            if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
+            mean_proba = Counts(self.source, "expected", link).priors[:, : self.schema.width]
+            if link is not None and np.abs(mean_proba - self.prior).max() < _SHIFT_TOL:
                 break
-            link = prior_shift(link, seen, self.prior)
+            link = prior_shift(link, mean_proba, self.prior)
         return link
 
     @cached_property
@@ -255,8 +261,8 @@ class Problem:
 
     def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
         aim, schema = self.aim, self.schema
-        own = (aim.output_weight, rows.weight, schema.classes)
-        return row_values(aim.metric, rows.codes, decided, schema.decision_width, *own)
+        options = (aim.output_weight, rows.weight, schema.classes)
+        return row_values(aim.metric, rows.codes, decided, schema.decision_width, *options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.confusion import normalize
 from ..core.errors import InvalidParameter, entry_point
-from ..data import read_output_weight
+from ..data.weights import read_output_weight
 from ..metrics.aim import Aim
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes

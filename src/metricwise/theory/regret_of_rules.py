@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, InvalidType, entry_point
-from ..data import kept_order, make_rows, read_output_weight, read_sample_weight
-from ..data.sources import MemorySource
+from ..data.labels import make_rows
+from ..data.order import kept_order
+from ..data.sources.memory import MemorySource
+from ..data.weights import read_output_weight, read_sample_weight
 from ..fitting.solving import Settings, fit
 from ..goals.for_outputs import resolve_for
 from ..metrics.aim import Aim
 from ..metrics.resolution import to_maximise
 from ..oracles.problem import Problem, Recipe, mixed
-from ..rules import Rule, RuleRows
+from ..rules.base import Rule, RuleRows
 from ._checks import MetricLike
 
 __all__ = ["Regret", "regret"]
@@ -154,7 +156,7 @@ def regret(
     objective = problem.objective(oracle)
     rules, shares = rule.flatten()
     value = objective.value(
-        mixed(np.stack([oracle.confusion_of(one.decide(RuleRows(estimate))) for one in rules]), shares)
+        mixed(np.stack([oracle.confusion_of(rule.decide(RuleRows(estimate))) for rule in rules]), shares)
     )
     # Only for concave metrics can a mixture be found that is sure to be best.
     recipe = Recipe(confusion="expected", recalibrate=False)

@@ -19,7 +19,8 @@ from ...goals.constraint import Constraint, Difference, Limit, Limits
 from ...metrics.abstention import Abstaining
 from ...metrics.aim import Aim
 from ...metrics.ratio import Precision
-from ...oracles import Counts, Oracle
+from ...oracles.base import Oracle
+from ...oracles.counts import Counts
 from ...oracles.problem import Problem
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from ...solvers.constrained_single import best_by_labels

@@ -17,7 +17,7 @@ from ...core.losses import Loss
 from ...fitting.constraints.resolve import bind_limits
 from ...fitting.metadata import losses_of
 from ...goals.constraint import Limits
-from ...oracles import Counts
+from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
 from ...rules import MixtureRule, WeightedRule
 from ...solvers.sweep import threshold_loss

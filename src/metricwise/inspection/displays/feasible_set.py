@@ -14,7 +14,7 @@ from ...data import Schema, make_rows, python_labels, read_proba, read_sample_we
 from ...data.sources import MemorySource
 from ...metrics.base import Metric
 from ...metrics.linear import Recall
-from ...oracles import Counts
+from ...oracles.counts import Counts
 from ...oracles.problem import mixed
 from ...rules import WeightedRule
 from ...theory.geometry import FeasibleSet
