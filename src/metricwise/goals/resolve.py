@@ -228,7 +228,7 @@ def check_bounded(wanted: Sequence[Wanted], allowed: AbstentionCost | None, aim:
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
     if allowed is None or allowed.prices(aim):
         return
-    name = Abstained.name
+    name = Abstained.traits.name
     bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
     if not any(one.high != 1 and np.isfinite(one.high) for one in bounded):  # more than 1 is refused by itself
         raise InvalidParameter(
