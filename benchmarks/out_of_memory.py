@@ -102,7 +102,7 @@ def measure_pass(paths: list[str]) -> dict[str, float]:
     from metricwise.core.losses import Loss
     from metricwise.data.open import open_rows
     from metricwise.data.row_spec import RowSpec
-    from metricwise.oracles import Counts
+    from metricwise.oracles.counts import Counts
     from metricwise.rules import TemperatureScaling
 
     _, source = open_rows(RowSpec(mw.Table(paths, proba_prefix="p_"), "grade"))

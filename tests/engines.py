@@ -22,7 +22,7 @@ from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.data.sources.dask import DaskSource, call
 from metricwise.data.sources.memory import MemorySource
 from metricwise.data.tables.reading import Table, open_table
-from metricwise.oracles import Counts
+from metricwise.oracles.counts import Counts
 
 # How many rows of so many are read at a time; None: all of them, in memory.
 ENGINES = {

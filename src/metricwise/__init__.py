@@ -18,7 +18,7 @@ _HOME = {
     "evaluate": "evaluation",
     "trade_off": "api.frontier",
     "Strategy": "fitting.strategy",
-    "Abstention": "metrics.abstention_spec",
+    "Abstention": "metrics.abstention",
     "Frequencies": "data.row_spec",
     "InTime": "data.row_spec",
     "at_least": "goals.constraint_text",

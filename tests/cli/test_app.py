@@ -361,7 +361,7 @@ def test_solvers_of_the_catalogue_are_those_that_serve():
     for one in document("metrics")["metrics"]:
         if "Needs" in one["about"]:
             continue
-        options = {"pos_label": 1} if mw.metrics.get_metric(one["name"]).wants_positive else {}
+        options = {"pos_label": 1} if mw.metrics.get_metric(one["name"]).traits.needs_positive else {}
         mw.optimize(proba, None, one["name"], strategy=mw.Strategy(solver=one["solver"]), **options)
 
 

@@ -54,7 +54,7 @@ def test_numbers_sort_whatever_the_columns_are():
 
 @pytest.mark.parametrize("metric", ["neg_quadratic", "minimum"])
 def test_an_order_reaches_metrics_within_metrics(metric):
-    from metricwise.metrics.affine import Affine
+    from metricwise.metrics.base import Affine
 
     made = {
         "neg_quadratic": lambda **order: Affine(mw.metrics.Kappa("quadratic", **order), 2.0, -1.0),

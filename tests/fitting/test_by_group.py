@@ -24,7 +24,7 @@ from metricwise.data.sources.memory import MemorySource
 from metricwise.goals.constraint import Constraint, Difference, Limit
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
-from metricwise.oracles import Counts
+from metricwise.oracles.counts import Counts
 from problems import asking, read_problem
 from profiles import examples
 

@@ -96,11 +96,11 @@ def test_no_decisions_of_a_few_rows_beat_the_certificate(name):
         where = f"few_rows({name!r}, {seed})"
         one = expected_solution(problem, metric)
         assert one.value <= best + 1e-12, where
-        if bound.family in EXACT:
+        if bound.traits.family in EXACT:
             assert one.value == pytest.approx(best, abs=1e-9), where
         if one.upper_bound is not None:
             assert best <= one.upper_bound + 1e-9, where
-        if bound.concave:
+        if bound.traits.concave:
             mixed = expected_solution(problem, metric, strategy=mw.Strategy(randomized=True))
             assert best - 1e-6 <= mixed.value <= mixed.upper_bound + 1e-9, where
             assert mixed.upper_bound >= best - 1e-9, where

@@ -89,7 +89,7 @@ def test_labels_every_output_is_best_of_its_own_family(problem, data):
 @given(problem=worlds.tiny(max_rows=5, max_classes=3, max_outputs=3), data=st.data())
 def test_probabilities_no_rule_at_all_is_better_for_any_output(problem, data):
     names = [data.draw(st.sampled_from([*RATIOS, *LINEAR])) for _ in problem.sizes]
-    alike = any(make(name, k, c=1).by_class for name, k in zip(names, problem.sizes, strict=True))
+    alike = any(make(name, k, c=1).traits.by_class for name, k in zip(names, problem.sizes, strict=True))
     assume(problem.shows_every_class or not alike)
     best = [
         largest(name, worlds.tables(one, worlds.every_rule(one), "expected"))

@@ -7,7 +7,7 @@ from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.core.schema import Schema
 from metricwise.data.probabilities import read_proba
-from metricwise.oracles import Line
+from metricwise.oracles.base import Line
 from metricwise.rules import TemperatureScaling
 
 

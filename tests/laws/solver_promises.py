@@ -8,8 +8,8 @@ import pytest
 import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS, exact_ratio, largest, make
+from metricwise.metrics.aim import make_objective
 from metricwise.metrics.averages import group_outputs
-from metricwise.metrics.objective import make_objective
 from metricwise.solvers import SOLVERS, Outcome
 
 LABELS = {"confusion": "labels", "recalibrate": False}

@@ -15,7 +15,8 @@ from metricwise.core.rows import Rows
 from metricwise.core.schema import Schema
 from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.data.sources.memory import MemorySource
-from metricwise.oracles import Counts, Line
+from metricwise.oracles.base import Line
+from metricwise.oracles.counts import Counts
 from profiles import examples, first
 
 OTHERS = ["chunks of 3", "chunks of 1000", "one by one"]

@@ -38,7 +38,7 @@ def test_free_gradient_is_that_of_every_cell(name, k):
     for _ in range(5):
         confusion = interior(rng, k)
         metric = OWN[name] if name in OWN else make(name, k, zero_division=0.5)
-        exact = metric.free_gradient(confusion)
+        exact = metric._free_gradient(confusion)
         np.testing.assert_allclose(exact, by_cells(metric, confusion), rtol=1e-5, atol=1e-5)
         assert np.sum(exact * confusion) == pytest.approx(0, abs=1e-9)
 
@@ -53,7 +53,9 @@ def test_free_gradient_by_a_formula_is_that_by_differences(name):
         def bind(self, priors, classes=None):
             return metric.bind(priors, classes)
 
-    np.testing.assert_allclose(metric.free_gradient(confusion), Plain().free_gradient(confusion), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        metric._free_gradient(confusion), Plain()._free_gradient(confusion), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -61,7 +63,7 @@ def test_free_gradient_by_a_formula_is_that_by_differences(name):
 @given(counts=degenerate_counts(3), zero_division=st.sampled_from([0.0, 1.0]))
 def test_free_gradient_is_finite_and_zero_in_empty_rows(name, counts, zero_division):
     confusion = counts / counts.sum()
-    slope = make(name, 3, zero_division).free_gradient(confusion)
+    slope = make(name, 3, zero_division)._free_gradient(confusion)
     assert np.isfinite(slope).all()
     assert not slope[counts.sum(axis=1) == 0].any()
 
@@ -69,7 +71,7 @@ def test_free_gradient_is_finite_and_zero_in_empty_rows(name, counts, zero_divis
 def test_a_mean_that_is_zero_stays_so_whatever_other_recalls_do():
     confusion = np.array([[0.3, 0.1, 0.0], [0.3, 0.0, 0.1], [0.0, 0.0, 0.2]])
     for name in ("g_mean", "h_mean"):
-        assert not make(name, 3).free_gradient(confusion).any()
+        assert not make(name, 3)._free_gradient(confusion).any()
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -87,6 +89,6 @@ def test_a_summary_says_all_that_a_metric_looks_at(name, k):
     slope = bound.slope_at(bound.summary(middle))
     along = np.sum(bound.gradient(middle) * (second - first))
     assert np.sum(slope * (ends[1] - ends[0])) == pytest.approx(along, rel=1e-9, abs=1e-12)
-    form = bound.form_of(slope)
+    form = bound.gradient_parts(slope)
     matrix = form[0] if len(form) == 1 else np.diag(form[0]) + form[1]
     assert np.sum(matrix * (second - first)) == pytest.approx(along, rel=1e-9, abs=1e-12)

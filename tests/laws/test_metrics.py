@@ -140,8 +140,8 @@ def test_metrics_that_are_not_concave_have_a_chord_above_them_and_do_not_declare
     second = np.stack([same_priors(rng, matrix) for matrix in first])
     bound = make(name, 3).bind(first.sum(axis=-1))
     bends = bound.value((first + second) / 2) - (bound.value(first) + bound.value(second)) / 2
-    assert not make(name, 3).concave
-    assert not bound.concave
+    assert not make(name, 3).traits.concave
+    assert not bound.traits.concave
     assert bends.min() < -1e-6
 
 
@@ -229,10 +229,10 @@ def test_classes_may_trade_places_unless_the_record_keeps_them(name):
 def test_traits_before_binding_hold_after(name):
     metric = make(name, 3)
     bound = metric.bind([0.2, 0.3, 0.5])
-    if metric.family != "other":
-        assert bound.family == metric.family
-    assert bound.smooth == metric.smooth
-    assert bound.concave or not metric.concave
+    if metric.traits.family != "other":
+        assert bound.traits.family == metric.traits.family
+    assert bound.traits.smooth == metric.traits.smooth
+    assert bound.traits.concave or not metric.traits.concave
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -252,10 +252,10 @@ def test_every_metric_documents_itself(name):
 
 
 def test_only_aims_at_one_side_of_an_error_are_degenerate():
-    assert [name for name in EVERY if make(name, 2).degenerate] == having(degenerate=True)
-    assert "class 'cat' alone" in metrics.Recall(pos_label="cat").degenerate
-    assert "the positive class alone" in metrics.Precision().degenerate
-    assert "class 3 alone" in metrics.Specificity(index=3).degenerate
+    assert [name for name in EVERY if make(name, 2).traits.degenerate] == having(degenerate=True)
+    assert "class 'cat' alone" in metrics.Recall(pos_label="cat").traits.degenerate
+    assert "the positive class alone" in metrics.Precision().traits.degenerate
+    assert "class 3 alone" in metrics.Specificity(index=3).traits.degenerate
 
 
 @few_classes

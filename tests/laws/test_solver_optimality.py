@@ -93,7 +93,7 @@ def all_rules(problem, name, count="expected"):
 def test_no_rule_beats_what_a_solver_finds_in_expectation(name, problem, data):
     """K^N deterministic rules; ties, weights and missing labels."""
     k = problem.sizes[0]
-    assume(problem.shows_every_class or not make(name, k, c=1).by_class)
+    assume(problem.shows_every_class or not make(name, k, c=1).traits.by_class)
     solver = data.draw(st.sampled_from(["auto", *serving(name, k)]))
     solution = solve(problem, name, solver=solver, **EXPECTED, **settings_of(solver, name))
     threshold = worlds.best_threshold(problem, partial(largest, name), "micro", count="expected") if k == 2 else None

@@ -16,7 +16,7 @@ from metricwise.core.schema import Schema
 from metricwise.data.probabilities import read_proba
 from metricwise.metrics.aim import Aim
 from metricwise.metrics.averages import group_outputs
-from metricwise.oracles import Counts
+from metricwise.oracles.counts import Counts
 from metricwise.solvers import SOLVERS, make_solver
 
 CASES = [

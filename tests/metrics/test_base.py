@@ -20,7 +20,7 @@ def test_a_function_without_gradient_gets_a_numerical_one():
 def test_a_function_with_gradient_uses_it():
     own = metrics.from_function(lambda C: float(np.trace(C)), lambda C: 5 * np.eye(len(C)), concave=True, range=(0, 1))
     np.testing.assert_array_equal(own.gradient(CONFUSION), 5 * np.eye(3))
-    assert own.concave
+    assert own.traits.concave
     assert own.range == (0, 1)
 
 

@@ -192,7 +192,7 @@ def test_any_function_of_labels_has_its_value(labels, weighted):
         y, h, weight = draw(seed, 40, sorted(labels))
         weight = weight if weighted else np.rint(4 * weight)
         metric = resolve(function, "multiclass").metric
-        assert metric.whole_rows is not weighted
+        assert metric.traits.needs_integer_counts is not weighted
         rows = np.arange(40) if weighted else np.repeat(np.arange(40), weight.astype(int))
         expected = mean_f1(y[rows], h[rows], weight if weighted else None)
         assert metric.score(y, h, sample_weight=weight) == pytest.approx(expected, abs=1e-12)
@@ -226,7 +226,7 @@ def check_gradient_of_mcc(seed, weighted):
     exact = metrics.MCC().bind(C.sum(axis=1)).gradient(C)
     function = sk.matthews_corrcoef if weighted else lambda y, p: sk.matthews_corrcoef(y, p)
     found = FromLabels(function, weighted=weighted)
-    slope = found.of_rows(counts.sum()).gradient(C)
+    slope = found._of_rows(counts.sum()).gradient(C)
     centred = [one - one.mean(axis=1, keepdims=True) for one in (slope, exact)]
     np.testing.assert_allclose(centred[0], centred[1], atol=1e-3)
 
@@ -477,7 +477,7 @@ def test_a_function_with_a_kink_is_fitted_to_resamples_as_it_is():
 
 def test_a_value_that_is_known_is_not_asked_for_again():
     counted = counting(odd)
-    metric = with_caches(from_callable(counted)).of_rows(30)
+    metric = with_caches(from_callable(counted))._of_rows(30)
     C = np.array([[10, 5], [3, 12]]) / 30
     values = [metric.bind(C.sum(axis=1), [0, 1]).value(C) for _ in range(3)]
     assert counted.calls == 1
@@ -548,11 +548,11 @@ def test_outputs_of_one_function_go_on_sharing_it():
     found = mw.optimize(
         np.column_stack([eta[:, 1]] * 2), np.column_stack([y, y]), [metric, metric], strategy=mw.Strategy(**FIXED)
     )
-    assert len(found.problem.aim.metric.each) == 1
+    assert len(found.problem.aim.metric._distinct) == 1
 
 
 def test_kept_values_are_bounded_in_bytes_and_not_pickled(monkeypatch):
-    metric = with_caches(from_callable(OfState())).of_rows(30).bind([0.5, 0.5])
+    metric = with_caches(from_callable(OfState()))._of_rows(30).bind([0.5, 0.5])
     monkeypatch.setattr("metricwise.metrics.functions._MAX_CACHE_BYTES", 2_000)
     for hits in range(15):
         metric.value(np.array([[hits, 15 - hits], [0, 15]]) / 30)

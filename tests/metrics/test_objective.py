@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+from metricwise.metrics.aim import make_objective
 from metricwise.metrics.averages import group_outputs
-from metricwise.metrics.objective import make_objective
 
 FIXED = {"confusion": "expected", "recalibrate": False}
 

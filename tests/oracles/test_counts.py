@@ -13,7 +13,7 @@ from metricwise.core.losses import Loss
 from metricwise.core.rows import Probabilities
 from metricwise.data.probabilities import read_proba
 from metricwise.kernels import _numpy
-from metricwise.oracles import Line
+from metricwise.oracles.base import Line
 from profiles import examples
 
 

@@ -127,7 +127,7 @@ def test_padded_objective_is_the_metric_of_both_confusions_together(metric):
     if objective.ratio is not None:
         assert objective.ratio.value(*objective.ratio.at(C))[0] == pytest.approx(objective.value(C))
     assert objective.values_at(objective.summarise(C))[0] == pytest.approx(objective.value(C))
-    if objective.metric.smooth:
+    if objective.metric.traits.smooth:
         step = 1e-6 * (np.eye(4)[1] - np.eye(4)[0])
         move = np.zeros((1, 4, 4))
         move[0, 0] = -step  # within the row of class 0

@@ -11,7 +11,7 @@ import worlds
 from engines import rows_served_by
 from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.data.sources.memory import MemorySource
-from metricwise.oracles import TooManyChangesError
+from metricwise.oracles.base import TooManyChangesError
 from problems import with_strategy
 
 RATIOS = ["micro_f1", "quadratic_kappa", "f1", "kappa"]

@@ -7,8 +7,8 @@ from engines import counts
 from metricwise.core.notes import NoteKind
 from metricwise.data.probabilities import read_proba
 from metricwise.metrics import get_metric
+from metricwise.metrics.aim import make_objective
 from metricwise.metrics.averages import group_outputs
-from metricwise.metrics.objective import make_objective
 from metricwise.rules import MixtureRule, WeightedRule
 from metricwise.solvers import Outcome, SolverResult, make_solver
 

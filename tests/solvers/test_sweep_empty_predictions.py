@@ -13,8 +13,8 @@ from engines import counts
 from metricwise.data.probabilities import read_proba
 from metricwise.kernels.sums import sums_to_zero
 from metricwise.metrics import ClassAverage, Precision
+from metricwise.metrics.aim import make_objective
 from metricwise.metrics.averages import group_outputs
-from metricwise.metrics.objective import make_objective
 from metricwise.solvers.path import Path
 from metricwise.solvers.sweep import Sweep
 from profiles import examples

@@ -27,7 +27,7 @@ def bound(name, priors):
 
 
 def rising(name):
-    return bound(name, np.array([0.4, 0.6])).rising
+    return bound(name, np.array([0.4, 0.6])).traits.monotone
 
 
 def test_those_that_sort_otherwise_are_declared():

@@ -28,7 +28,7 @@ def unit(values):
 # ------------------------------------------------------------------------------------------ the loss at an optimum
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if make(name, 3).smooth])
+@pytest.mark.parametrize("name", [name for name in EVERY if make(name, 3).traits.smooth])
 def test_loss_is_the_negative_gradient_by_finite_differences_within_rows(name):
     C = random_confusion(np.random.default_rng(0), 3, 3)
     metric = make(name, 3)

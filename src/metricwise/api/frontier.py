@@ -28,8 +28,7 @@ from ..goals.constraint_text import Wanted, read_constraints
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
 from ..goals.spec import GoalSpec
-from ..metrics.abstention import Abstained
-from ..metrics.abstention_spec import Abstention
+from ..metrics.abstention import Abstained, Abstention
 from ..oracles.problem import Problem
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule

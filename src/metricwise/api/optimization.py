@@ -20,7 +20,7 @@ from ..fitting.strategy import Strategy
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
 from ..goals.spec import Goal, GoalSpec
-from ..metrics.abstention_spec import Abstention, read_abstain
+from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.linear import Accuracy
 from .problems import make_pledge, make_problem, open_problem, read_seed
 from .results import Solution

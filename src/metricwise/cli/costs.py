@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import InvalidParameter, shown
 from ..data.columns import few, match_label
 from ..data.tables.reading import Arrays, open_file
-from ..metrics import Cost
+from ..metrics.linear import Cost
 from ..metrics.registry import needed_parameter
 
 __all__ = ["CostTable", "read_costs"]
@@ -38,7 +38,7 @@ class CostTable:
             return {output: self.metric(output_metric) for output, output_metric in name.items()}
         if not isinstance(name, str) or needed_parameter(name) is None:
             return name
-        if name == Cost.name and self._metric is not None:
+        if name == Cost.declared.name and self._metric is not None:
             self._used = True
             return self._metric
         raise _refusal(name)
@@ -57,7 +57,7 @@ class CostTable:
 
 def _refusal(name: str) -> ValueError:
     """Return the error for a metric that says nothing without a parameter."""
-    if name == Cost.name:
+    if name == Cost.declared.name:
         return InvalidParameter(
             "metric",
             problem=(

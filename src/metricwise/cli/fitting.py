@@ -164,7 +164,7 @@ def _sensitive(values: Any, fitting: FitOptions) -> Any:
 
 def _abstention(aim: AimOptions, rows: LabelledRows) -> Any:
     """Return whether the rule may abstain, at which cost and by which label."""
-    from ..metrics.abstention_spec import Abstention
+    from ..metrics.abstention import Abstention
 
     cost = read_abstain(aim.abstain)
     if aim.abstain_label is None:
@@ -207,7 +207,9 @@ def _say_positive(metric: Any, rows: LabelledRows) -> None:
     if rows.options.get("pos_label") is not None or not isinstance(metric, str):
         return
     try:
-        wants = metric_meant(metric, target_kind(2, len(rows.targets) > 1), class_named=True).metric.wants_positive
+        wants = metric_meant(
+            metric, target_kind(2, len(rows.targets) > 1), class_named=True
+        ).metric.traits.needs_positive
     except (ValueError, TypeError):  # which optimize will say
         return
     for name, columns in zip(rows.targets, rows.columns, strict=False):

@@ -85,7 +85,7 @@ def entry(name: str) -> Entry:
     parameters: dict[str, Any] = {} if needed is None else {needed: examples[needed]}
     metric = get_metric(name, **parameters)
     # Any three classes: with two, all thresholds are tried.
-    objective = Aim(metric.with_positive(1) if metric.wants_positive else metric, "micro", np.ones(1)).bind(
+    objective = Aim(metric._with_positive(1) if metric.traits.needs_positive else metric, "micro", np.ones(1)).bind(
         np.array([[0.5, 0.3, 0.2]]), np.ones(1), np.array([3]), [np.arange(3)]
     )
     oracle: Any = SimpleNamespace(certified=True)

@@ -54,7 +54,8 @@ Table = Annotated[
 
 def _metric_names(incomplete: str) -> list[str]:
     """Names of metrics that begin like what has been typed."""
-    from ..metrics import metric_names, scorer_names
+    from ..metrics.registry import metric_names
+    from ..metrics.resolution import scorer_names
 
     return [name for name in sorted({*metric_names(), *scorer_names()}) if name.startswith(incomplete)]
 

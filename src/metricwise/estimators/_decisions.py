@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..core.errors import InvalidParameter, entry_point, mention, warn
 from ..data.row_costs import read_row_costs
 from ..inspection.card import estimator_card
-from ..metrics.abstention_spec import read_abstain
+from ..metrics.abstention import read_abstain
 from ..rules.base import Rule
 from ._compat import MetaClassifier, VisualBlock
 from ._probabilities import aligned_proba, pack

@@ -28,7 +28,7 @@ from ..fitting.strategy import Strategy
 from ..goals.spec import Goal, GoalSpec
 from ..goals.worst import WorstGroup, opened
 from ..inference import Candidate
-from ..metrics.abstention_spec import Abstention, read_abstain
+from ..metrics.abstention import Abstention, read_abstain
 from ._compat import (
     HasMethods,
     Interval,

@@ -17,7 +17,7 @@ from ..data.frames import warn_of_order
 from ..data.weights import read_sample_weight
 from ..export.converters import convertible
 from ..goals.spec import GoalSpec
-from ..metrics.abstention_spec import Abstention
+from ..metrics.abstention import Abstention
 from ..metrics.linear import Accuracy
 from ..rules.base import Rule
 from ..rules.load import as_rule

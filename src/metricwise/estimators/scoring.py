@@ -18,7 +18,7 @@ from ..data.labels import observed_labels, read_pair
 from ..data.weights import read_sample_weight
 from ..goals.for_outputs import MetricSpec, are_for_outputs, check_macro, resolve_outputs
 from ..goals.spec import GoalSpec
-from ..metrics.abstention_spec import Abstention, read_abstain
+from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
 from ..metrics.naming import positive_places, same_classes

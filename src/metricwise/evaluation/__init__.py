@@ -35,8 +35,7 @@ from ..inference.costs import compare_costs
 from ..inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
 from ..inference.judging import Decisions, compare
 from ..inference.results import Comparison, Evaluation
-from ..metrics.abstention import AbstentionCost
-from ..metrics.abstention_spec import Abstention
+from ..metrics.abstention import Abstention, AbstentionCost
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
 from ..rules.base import RuleRows

@@ -29,8 +29,7 @@ from ..data.weights import read_output_weight
 from ..goals.judged import positive_of, read_aims
 from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches
-from ..metrics.abstention import AbstentionCost
-from ..metrics.abstention_spec import Abstention, read_abstain
+from ..metrics.abstention import Abstention, AbstentionCost, read_abstain
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
 from ..rules.base import Rule, same_classes

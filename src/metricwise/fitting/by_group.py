@@ -25,9 +25,9 @@ from ..goals.worst import opened
 from ..inference import Recorded
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Metric
-from ..metrics.class_names import written
 from ..metrics.one_vs_rest import OneVsRest
-from ..oracles import Counts
+from ..metrics.parameters import written
+from ..oracles.counts import Counts
 from ..oracles.problem import Problem, Recipe, mixed
 from ..rules.base import Rule
 from ..rules.grouped import GroupedRule, of_schema

@@ -24,8 +24,8 @@ from ..data.row_costs import read_row_costs, table_of
 from ..data.sources.memory import MemorySource
 from ..inference import Estimate, Gain
 from ..inference.uncertainty import Spread, heaviest_share, mean_interval
-from ..metrics import Cost
-from ..metrics.abstention_spec import Abstention
+from ..metrics.abstention import Abstention
+from ..metrics.linear import Cost
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules.base import RuleRows
 from ..rules.example_cost import CostRule
@@ -81,7 +81,7 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
     others : mapping of names to values
         Arguments of :func:`metricwise.optimize`, each of which must be None.
     """
-    if not (isinstance(metric, str) and metric == Cost.name):
+    if not (isinstance(metric, str) and metric == Cost.declared.name):
         raise InvalidParameter(
             "metric", f"be 'cost', minus the mean cost, if {argument('cost')} is given", shown(metric)
         )
@@ -171,11 +171,11 @@ def fit_row_costs(
     value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
     metadata = RuleMetadata(
-        metric=Cost.name,
+        metric=Cost.declared.name,
         rows=problem.n_rows,
         metricwise=__version__,
         value=value,
-        losses={Cost.name: str(Cost.loss_name)},
+        losses={Cost.declared.name: str(Cost.declared.loss_name)},
         stated=("metric", "rows", "metricwise", "value"),
         **problem.schema.column_facts,
     )

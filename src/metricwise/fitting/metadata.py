@@ -51,7 +51,7 @@ def _order(problem: Problem) -> list[list[Any] | None] | None:
     made: dict[Any, list[Any] | None] = {}  # thousands of outputs mostly share their labels and metrics
     for m, labels in enumerate(schema.classes):
         scale = None if schema.order is None else schema.order[m]
-        key = (scale, id(labels), *(id(metric.of_output(m)) for metric in metrics))
+        key = (scale, id(labels), *(id(metric._of_output(m)) for metric in metrics))
         if key not in made:
             known = python_labels(labels)
             orders = [list(scale)] if scale is not None else [order_of(metric, m, known) for metric in metrics]
@@ -65,9 +65,9 @@ def losses_of(problem: Problem) -> dict[str, str]:
     names = {name: aim.metric for name, aim in {problem.aim.name: problem.aim, **problem.record}.items()}
     names.setdefault(opened(problem.aim.name)[0], problem.aim.metric)
     return {
-        name: metric.loss_name if name == metric.name else f"{name} ({metric.loss_name})"
+        name: metric.traits.loss_name if name == metric.name else f"{name} ({metric.traits.loss_name})"
         for name, metric in names.items()
-        if metric.loss_name is not None
+        if metric.traits.loss_name is not None
     }
 
 

@@ -158,7 +158,7 @@ def choose(
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_ROUGH, max_iter=_STEPS)
     rows, whole = _judges(problem, len(recipes), rng)
-    costly = rows.aim.metric.costly
+    costly = rows.aim.metric.traits.slow
     tangent = _tangent(rows, recipes[-1], solver) if costly else None
     n_rounds = 1 if costly and tangent is None else _rounds(rows, len(recipes))
     resamples = draw(rows, rng, n_rounds if whole else min(_FEW, n_rounds))
@@ -415,7 +415,7 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
     errors = Errors(*map(spread.error, (rows, table.influence[-1], rows - table.influence[-1])))
     errors = errors._replace(difference=max(errors.difference, float(table.error[best])))
     low, high = problem.aim.metric.range
-    if not problem.aim.metric.smooth:
+    if not problem.aim.metric.traits.smooth:
         drawn = bootstrap_errors(problem, decisions, plain, seed=seed)
         errors = errors._replace(difference=max(errors.difference, drawn.difference))
         unseen = _variation(problem, table.bags[best])
@@ -423,7 +423,7 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         errors = bootstrap_errors(problem, decisions, plain, seed=seed)
 
     estimate, error = value - unseen - base, errors.difference
-    least = 0.0 if problem.aim.metric.smooth else _CLEARLY * error
+    least = 0.0 if problem.aim.metric.traits.smooth else _CLEARLY * error
     believed = _believed(problem, table, decisions, table.bags[best])
     if believed is not None:
         apart = abs(believed - estimate)
@@ -433,7 +433,7 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
         return None, Estimate(*spread.limits(base, errors.second, low, high))
     shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
     luck = min(_MOST_LUCK * estimate, _luck(estimate - least, error))
-    widen = _WIDEN if problem.aim.metric.smooth else _WIDEN_KINK
+    widen = _WIDEN if problem.aim.metric.traits.smooth else _WIDEN_KINK
     half = spread.quantile * (widen * float(np.hypot(errors.difference, shift)))
     gain = within(estimate - luck, half, low - high, high - low)
     return Gain(*gain), Estimate(*spread.limits(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
@@ -448,7 +448,7 @@ def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Ba
     """
     metric, aim = problem.aim.metric, problem.aim
     recalibrated = bag.link is not None and problem.prior is None and not bag.mixtures
-    if not (recalibrated and metric.smooth) or aim.average == "instance" or _by_block(problem):
+    if not (recalibrated and metric.traits.smooth) or aim.average == "instance" or _by_block(problem):
         return None
     rows = problem.source.rows
     assert rows.codes is not None

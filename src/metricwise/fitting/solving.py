@@ -15,7 +15,8 @@ from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, note_list
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
-from ..oracles import Counts, Oracle, TooManyChangesError
+from ..oracles.base import Oracle, TooManyChangesError
+from ..oracles.counts import Counts
 from ..oracles.problem import Problem, Recipe, argmax_rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.metadata import RuleMetadata

@@ -109,7 +109,7 @@ class Strategy(Parameters):
             What is maximised: one of whole rows is counted with labels.
         """
         self._check_labels(labelled)
-        confusion: Any = self._for_whole_rows(metric) if metric.whole_rows else self.confusion
+        confusion: Any = self._for_whole_rows(metric) if metric.traits.needs_integer_counts else self.confusion
         if not labelled:
             return Recipe("expected")
         if confusion == "auto":
@@ -147,7 +147,7 @@ class Strategy(Parameters):
 
     def _for_whole_rows(self, metric: Metric) -> str:
         """Return how to count for a metric of whole rows."""
-        metric = next(one for one in metric.each if one.whole_rows)
+        metric = next(one for one in metric._distinct if one.traits.needs_integer_counts)
         weight = mention("sample_weight")
         problem = f"{metric.name} takes no {weight}, so it can only be evaluated on whole rows with labels, but "
         remedy = f"add a parameter {weight} to the function, or "

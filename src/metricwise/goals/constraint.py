@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
+from ..core.matrices import inner
 from ..metrics.abstention import Abstaining
-from ..metrics.base import FractionalLinear, Increasing, Linear, Metric, inner
+from ..metrics.base import Form, FractionalLinear, Increasing, Linear, Metric
 from ..metrics.one_vs_rest import OneVsRest
 
 __all__ = ["BoundConstraint", "Constraint", "Difference", "HalfSpace", "Limit", "Limits", "can_be_empty"]
@@ -117,10 +118,10 @@ class Constraint:
         moved = self if around is None else self._moved(float(np.asarray(priors)[around]))
         bound = BoundConstraint(moved, self.metric.bind(priors, classes), len(np.asarray(priors)), around)
         form = bound.form
-        if isinstance(form, (Linear, FractionalLinear)) or (form.concave and np.isinf(self.high)):
+        if isinstance(form, (Linear, FractionalLinear)) or (form.traits.concave and np.isinf(self.high)):
             return bound
         name, given = self.metric.name, self.name or self.metric.name
-        if form.concave:
+        if form.traits.concave:
             raise InvalidParameter(
                 "subject_to",
                 problem=(
@@ -172,12 +173,12 @@ class BoundConstraint:
     """
 
     constraint: Constraint
-    metric: Metric
+    metric: Form
     n_classes: int
     around: int | None = None
 
     @cached_property
-    def form(self) -> Metric:
+    def form(self) -> Form:
         """The metric, or what it is an increasing transform of."""
         return self.metric.base if isinstance(self.metric, Increasing) else self.metric
 

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, InvalidType, entry_point
-from ..metrics.class_names import NAME, NUMBER, Reader, written
+from ..metrics.class_names import NAME, NUMBER, Reader
+from ..metrics.parameters import written
 from .parity import PARITIES
 
 __all__ = [

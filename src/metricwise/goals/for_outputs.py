@@ -63,12 +63,12 @@ def resolve_for(
     -------
     Resolved
     """
-    found = resolve_outputs(
+    resolved = resolve_outputs(
         metric, classes, several=several, average=average, pos_label=pos_label, wanted_only=wanted_only, outputs=outputs
     )
-    if not found.average_given:
+    if not resolved.average_given:
         check_same_classes(classes)
-    return settle(found, classes, scales=scales)
+    return settle(resolved, classes, scales=scales)
 
 
 def resolve_outputs(
@@ -114,14 +114,16 @@ def resolve_outputs(
         return resolve(metric, kind, average, pos_label=pos_label, wanted_only=wanted_only)
     metric, average, pos_label = _opened(metric, average, pos_label)
     check_macro(average)
-    wanted = by_output(metric, len(classes), outputs, several=several)
+    by_position = by_output(metric, len(classes), outputs, several=several)
     titles = _titles(len(classes), outputs)
     labels = positive_labels(pos_label, len(classes), hint=" (None if its metric needs none)")
-    sizes = [len(own) for own in classes]
-    found = [_read_own(*given, kind) for given in zip(wanted, sizes, labels, titles, strict=True)]
-    if pos_label is not None and not (wanted_only or any(one.metric.wants_positive for one in found)):
+    sizes = [len(labels_of_output) for labels_of_output in classes]
+    resolved = [_read_own(*arguments, kind) for arguments in zip(by_position, sizes, labels, titles, strict=True)]
+    if pos_label is not None and not (
+        wanted_only or any(metric_of_output.metric.traits.needs_positive for metric_of_output in resolved)
+    ):
         raise unused_positive()
-    return _joined(found, labels, titles)
+    return _joined(resolved, labels, titles)
 
 
 def unused_positive() -> InvalidParameter:
@@ -154,12 +156,12 @@ def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str) ->
     """Find the metric of one of several outputs, as if it were all there is."""
     try:
         _refuse_average(metric, kind)
-        found = metric_meant(metric, target_kind(n_classes, False), class_named=label is not None)
-        if found.average_given and found.average != "macro":
+        resolved = metric_meant(metric, target_kind(n_classes, False), class_named=label is not None)
+        if resolved.average_given and resolved.average != "macro":
             raise InvalidParameter(
                 "metric",
                 problem=(
-                    f"{found.name} fixes {argument('average', found.average)}, but outputs with their own "
+                    f"{resolved.name} fixes {argument('average', resolved.average)}, but outputs with their own "
                     "metrics are averaged by 'macro'"
                 ),
                 remedy="leave the average out",
@@ -167,7 +169,7 @@ def _read_own(metric: Any, n_classes: int, label: Any, title: str, kind: str) ->
             )
     except InvalidParameter as error:
         raise error.within(after=f" ({title})") from None
-    return found
+    return resolved
 
 
 def _refuse_average(metric: Any, kind: str) -> None:
@@ -185,32 +187,36 @@ def _refuse_average(metric: Any, kind: str) -> None:
         )
 
 
-def _joined(found: Sequence[Resolved], labels: Sequence[Any], titles: tuple[str, ...]) -> Resolved:
+def _joined(resolved: Sequence[Resolved], labels: Sequence[Any], titles: tuple[str, ...]) -> Resolved:
     """Return the metrics of all outputs as one; equal ones become the same object."""
     distinct: list[Resolved] = []
     kinds, metrics = [], []
     made: dict[tuple[int, Any], Metric] = {}
-    for one, label in zip(found, labels, strict=True):
-        same = (kind for kind, other in enumerate(distinct) if other.name == one.name and other.metric == one.metric)
+    for candidate, label in zip(resolved, labels, strict=True):
+        same = (
+            kind
+            for kind, other in enumerate(distinct)
+            if other.name == candidate.name and other.metric == candidate.metric
+        )
         kind = next(same, len(distinct))
         if kind == len(distinct):
-            distinct.append(one)
-        label = label if one.metric.wants_positive else None
+            distinct.append(candidate)
+        label = label if candidate.metric.traits.needs_positive else None
         if (kind, label) not in made:
             bare = distinct[kind].metric
             made[kind, label] = bare if label is None else with_positive(bare, label, several=False)
         kinds.append(kind)
         metrics.append(made[kind, label])
-    metric = PerOutput(tuple(metrics), tuple(kinds), tuple([one.name for one in distinct]), titles)
+    metric = PerOutput(tuple(metrics), tuple(kinds), tuple([candidate.name for candidate in distinct]), titles)
     return Resolved(metric, "macro", False, metric.name)
 
 
-def settle(found: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scales | None = None) -> Resolved:
+def settle(resolved: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scales | None = None) -> Resolved:
     """Give a metric the order of the classes, and caches of its own; refuse what nobody has said of the classes.
 
     Parameters
     ----------
-    found : Resolved
+    resolved : Resolved
     classes : sequence of M ndarrays
     scales : tuple of M tuples or None, optional
         The classes of each output from the lowest to the highest; see :func:`metricwise.metrics.scales.in_order`.
@@ -219,11 +225,11 @@ def settle(found: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scales |
     -------
     Resolved
     """
-    metric = with_caches(in_order(found.metric, scales))
+    metric = with_caches(in_order(resolved.metric, scales))
     check_classes(metric, classes)
-    if found.average != "macro":
+    if resolved.average != "macro":
         pooled(metric, classes)
-    return replace(found, metric=metric)
+    return replace(resolved, metric=metric)
 
 
 # -------------------------------------------------------------------------------------------- a metric for each output
@@ -299,22 +305,22 @@ def by_output(
 def _by_key(metric: Mapping[Any, Any], outputs: list[Any], named: bool) -> list[Any]:
     """Look up the metric of each output, by its name or by how that is written."""
     place = {str(name): m for m, name in enumerate(outputs)}
-    found: dict[int, Any] = {}
-    for key, one in metric.items():
+    by_output: dict[int, Any] = {}
+    for key, value in metric.items():
         m = outputs.index(key) if key in outputs else place.get(str(key))
         if m is None:
             raise _unknown_key(key, outputs, named)
-        if m in found:
+        if m in by_output:
             raise InvalidParameter("metric", "name each output once", f"{outputs[m]!r} twice")
-        found[m] = one
-    missing = [name for m, name in enumerate(outputs) if m not in found]
+        by_output[m] = value
+    missing = [name for m, name in enumerate(outputs) if m not in by_output]
     if missing:
         raise InvalidParameter(
             "metric",
             problem=f"metric as a dict must have a metric for every output, but has none for {shown(missing)}",
             remedy=f"to exclude an output from the objective, set its {mention('output_weight')} to 0",
         )
-    return [found[m] for m in range(len(outputs))]
+    return [by_output[m] for m in range(len(outputs))]
 
 
 def _unknown_key(key: Any, outputs: list[Any], named: bool) -> ValueError:

@@ -105,25 +105,25 @@ def _read_metrics(
     pos_label = goal.pos_label
     if goal.average is not None:
         check_average(goal.average)
-    found: dict[str, Resolved] = {}
+    resolved: dict[str, Resolved] = {}
     for name, metric, worst in metric_list:
         meant = _meant(metric, schema, goal.average, pos_label)
         if name is None:
             name = f"worst_group({meant.name})" if worst else meant.name
-        if name in found:
+        if name in resolved:
             raise InvalidParameter(
                 "metrics",
                 problem=f"metrics: {name!r} is the name of two metrics",
                 remedy="pass a dict of distinct names to metrics",
             )
-        found[name] = settle(meant, schema.classes, scales=schema.order)
+        resolved[name] = settle(meant, schema.classes, scales=schema.order)
     if (
         strict
         and pos_label is not None
         and not any(_takes_positive(metric, schema, pos_label) for _, metric, _ in metric_list)
     ):
         raise unused_positive()
-    return found
+    return resolved
 
 
 def _all_show_positive(schema: Schema) -> bool:
@@ -135,8 +135,10 @@ def _takes_positive(metric: Any, schema: Schema, pos_label: Any) -> bool:
     """Whether a metric wants a positive class, or names this one itself."""
     if are_for_outputs(metric):
         return True  # else they have been refused already
-    own = metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric
-    return own.wants_positive or (pos_label is not None and getattr(own, "pos_label", None) == pos_label)
+    resolved = metric_meant(metric, target_kind(schema.width, schema.multioutput), class_named=True).metric
+    return resolved.traits.needs_positive or (
+        pos_label is not None and getattr(resolved, "pos_label", None) == pos_label
+    )
 
 
 def list_metrics(metrics: Any, schema: Schema) -> list[tuple[str | None, Any]]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, entry_point
-from ..metrics._common import FloatArray, as_shares, divide, prior_limits
-from ..metrics.base import Linear, Metric
+from ..core.matrices import FloatArray, as_shares, divide, prior_limits
+from ..metrics.base import Linear, Metric, Traits
 from ..metrics.linear import PredictedShare, Recall
 from ..metrics.ratio import Precision
 
@@ -43,9 +43,7 @@ class DecisionRate(Metric):
     true: int
     decided: int
 
-    name: ClassVar[str] = "decision_rate"
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
+    traits = Traits(name="decision_rate", family="linear", concave=True)
 
     @entry_point("{class}")
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
@@ -58,7 +56,7 @@ class DecisionRate(Metric):
         matrix: FloatArray = divide(cell, priors[..., self.true, None, None])
         return Linear(matrix, prior_limits(matrix, priors))
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         return self.bind(priors, classes)  # a row that is left undecided is decided as no class
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..metrics.base import FloatArray, Metric
+from ..core.matrices import FloatArray
+from ..metrics.base import Metric
 from ..metrics.functions import FromLabels
-from ..metrics.linear import Accuracy
-from ..metrics.recognised import LOSSES
+from ..metrics.recognised import known_loss
 from ..metrics.registry import get_metric, metric_names, needed_parameter
 
 __all__ = ["N_PROBES", "metric_of_values"]
@@ -68,7 +68,7 @@ def metric_of_values(function: Metric, classes: Sequence[Any], class_rows: Array
             value = _asked(function, counts, labels)
         except Exception:  # whatever the user's function raises at rows that are not the user's
             return None
-        candidates = [one for one in candidates if abs(_value(one, counts, labels) - value) <= _SAME]
+        candidates = [candidate for candidate in candidates if abs(_value(candidate, counts, labels) - value) <= _SAME]
     return candidates[0] if candidates else None
 
 
@@ -78,13 +78,17 @@ def _candidates(classes: tuple[Any, ...]) -> Iterator[Metric]:
     for name in (*_COMMON, *names, *_NUMBERED):
         for at_zero in (0.0, 1.0):
             metric = get_metric(name, zero_division=at_zero)
-            for own in [metric.with_positive(label) for label in classes] if metric.wants_positive else [metric]:
+            for candidate in (
+                [metric._with_positive(label) for label in classes] if metric.traits.needs_positive else [metric]
+            ):
                 try:
-                    own.check_order(classes)
+                    candidate._check_order(classes)
                 except ValueError:  # of words, whose order nobody knows
                     continue
-                yield own
-    yield LOSSES["zero_one_loss"].meant(Accuracy()).maximised()
+                yield candidate
+    loss = known_loss("zero_one_loss")
+    assert loss is not None
+    yield loss.meant(loss.metric)._maximised()
 
 
 def _probes(class_rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -103,7 +107,7 @@ def _probes(class_rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 def _asked(function: FromLabels, counts: NDArray[np.int64], classes: tuple[Any, ...]) -> float:
     total = int(counts.sum())
     C: FloatArray = counts / total
-    return float(function.of_rows(total).bind(C.sum(axis=1), classes).value(C))
+    return float(function._of_rows(total).bind(C.sum(axis=1), classes).value(C))
 
 
 def _value(metric: Metric, counts: NDArray[np.int64], classes: tuple[Any, ...]) -> float:

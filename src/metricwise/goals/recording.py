@@ -52,21 +52,21 @@ def resolve_record(record: RecordSpec, kind: str, main: Resolved, pos_label: Any
             repr(record),
         )
     named = record.items() if isinstance(record, Mapping) else ((None, metric) for metric in record)
-    found: dict[str, Resolved] = {}
+    resolved_metrics: dict[str, Resolved] = {}
     for name, metric in named:
-        one = resolve(metric, kind, pos_label=pos_label, wanted_only=True)
-        if not one.fixed:
-            one = replace(one, average=main.average, support_weighted=main.support_weighted)
-        _add(found, one.name if name is None else name, one)
-    return found
+        resolved = resolve(metric, kind, pos_label=pos_label, wanted_only=True)
+        if not resolved.fixed:
+            resolved = replace(resolved, average=main.average, support_weighted=main.support_weighted)
+        _add(resolved_metrics, resolved.name if name is None else name, resolved)
+    return resolved_metrics
 
 
-def _add(found: dict[str, Resolved], name: Any, one: Resolved) -> None:
+def _add(resolved_metrics: dict[str, Resolved], name: Any, resolved: Resolved) -> None:
     if not isinstance(name, str):
         raise InvalidParameter("record", "name metrics by strings", repr(name))
-    if name in found or name in _TAKEN:
-        said = "is the name of two metrics" if name in found else "is a column of the table of candidates"
+    if name in resolved_metrics or name in _TAKEN:
+        said = "is the name of two metrics" if name in resolved_metrics else "is a column of the table of candidates"
         raise InvalidParameter(
             "record", problem=f"record: {name!r} {said}", remedy="pass a dict of distinct names to metrics"
         )
-    found[name] = one
+    resolved_metrics[name] = resolved

@@ -229,7 +229,7 @@ def check_bounded(wanted: Sequence[Wanted], allowed: AbstentionCost | None, aim:
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
     if allowed is None or allowed.prices(aim):
         return
-    name = Abstained.name
+    name = Abstained.traits.name
     bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
     if not any(one.high != 1 and np.isfinite(one.high) for one in bounded):  # more than 1 is refused by itself
         raise InvalidParameter(
@@ -250,7 +250,7 @@ def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int |
         elif all(one == pos_label[0] for one in pos_label):
             pos_label = pos_label[0]
     kind = target_kind(len(classes), several=False)
-    if pos_label is None or not metric_meant(metric, kind, class_named=True).metric.wants_positive:
+    if pos_label is None or not metric_meant(metric, kind, class_named=True).metric.traits.needs_positive:
         return None
     return pos_label
 
@@ -263,7 +263,9 @@ def _places(one: Wanted, schema: Schema) -> tuple[int | None, Any]:
         return None, None
     (label,) = one.labels
     kind = target_kind(schema.width, several=False)
-    wants_class = not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.wants_positive
+    wants_class = (
+        not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.traits.needs_positive
+    )
     if wants_class and not _only_an_output(label, schema):
         return None, label
     return _output(label, one, schema), None

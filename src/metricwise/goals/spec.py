@@ -20,8 +20,7 @@ from ..core.schema import Schema
 from ..data.abstention import read_abstain_label
 from ..data.single_column import positive_labels
 from ..data.weights import read_output_weight, read_prior
-from ..metrics.abstention import AbstentionCost, check_pooled
-from ..metrics.abstention_spec import read_abstain
+from ..metrics.abstention import AbstentionCost, check_pooled, read_abstain
 from ..metrics.aim import Aim
 from ..metrics.class_names import class_named, text_class
 from ..metrics.functions import check_whole_rows
@@ -83,12 +82,12 @@ class Goal:
 
     def check_rows(self, weight: FloatArray | None, labelled: bool) -> None:
         """Refuse metrics of whole rows for weights that are fractions of rows, or without labels."""
-        for one in self.metrics:
+        for resolved in self.metrics:
             check_whole_rows(
-                one.metric,
+                resolved.metric,
                 sample_weight=weight,
                 output_weight=self.aim.output_weight,
-                average=one.average,
+                average=resolved.average,
                 prior=self.prior,
                 labelled=labelled,
             )
@@ -152,7 +151,7 @@ class GoalSpec:
         allowed, schema = self._read_abstention(resolved, schema)
         reader = _AimReader(schema, resolved, allowed, read_output_weight(self.output_weight, schema.n_outputs))
         aim = replace(reader.main(), note=note) if note else reader.main()
-        record = {name: reader.recorded(one) for name, one in recorded.items()}
+        record = {name: reader.recorded(secondary) for name, secondary in recorded.items()}
         prior = None if self.prior is None else read_prior(self.prior, schema.n_classes)
         self._check_groups(aim, worst_group, groups)
         if worst_group:
@@ -185,20 +184,20 @@ class GoalSpec:
                 outputs=schema.output_names,
             )
         )
-        if resolved.metric.degenerate and not self.constrained:
-            warn(resolved.metric.degenerate)
+        if resolved.metric.traits.degenerate and not self.constrained:
+            warn(resolved.metric.traits.degenerate)
         return resolved
 
     def _resolve_record(self, main: Resolved, schema: Schema) -> dict[str, Resolved]:
         kind = target_kind(schema.width, schema.multioutput)
         recorded = resolve_record(self.record, kind, main, self.pos_label)
-        return {name: settle(one, schema.classes, scales=schema.order) for name, one in recorded.items()}
+        return {name: settle(resolved, schema.classes, scales=schema.order) for name, resolved in recorded.items()}
 
     def _check_classes(self, metrics: Sequence[Resolved], schema: Schema) -> None:
         """Refuse metrics that contradict the order, and a positive class that is none."""
         if self.order is not None:
-            for one in metrics:
-                check_order_agrees(one.metric, schema.order, schema.classes)
+            for candidate in metrics:
+                check_order_agrees(candidate.metric, schema.order, schema.classes)
         if schema.single and self.pos_label is not None:
             _check_column_class(self.pos_label, schema.classes)
 
@@ -237,10 +236,10 @@ class GoalSpec:
     ) -> tuple[Constraint, ...]:
         if not self.constrained and allowed is None:
             return ()
-        wanted = read_constraints(self.subject_to)
+        specs = read_constraints(self.subject_to)
         if self.against is None:
-            check_bounded(wanted, allowed, aim.metric)
-            if wanted and aim.metric.whole_rows:
+            check_bounded(specs, allowed, aim.metric)
+            if specs and aim.metric.traits.needs_integer_counts:
                 raise InvalidParameter(
                     "subject_to",
                     problem=f"{mention('subject_to')} needs a metric that is a function of the confusion matrix, but "
@@ -248,9 +247,9 @@ class GoalSpec:
                     remedy=f"add a parameter {mention('sample_weight')} to the function",
                 )
         else:
-            wanted = (self.against, *wanted)
+            specs = (self.against, *specs)
         return read_limits(
-            wanted,
+            specs,
             schema,
             ordered=self.order is not None,
             pos_label=self.pos_label,
@@ -288,22 +287,26 @@ class _AimReader:
         metric = self.resolved.metric
         return self._aim(self.resolved, metric if self.allowed is None else self.allowed.aim(metric))
 
-    def recorded(self, one: Resolved) -> Aim:
+    def recorded(self, resolved: Resolved) -> Aim:
         """Return what is recorded beside it."""
-        metric = one.metric
-        return self._aim(one, metric if self.allowed is None else self.allowed.beside(metric, self.resolved.metric))
+        metric = resolved.metric
+        return self._aim(
+            resolved, metric if self.allowed is None else self.allowed.beside(metric, self.resolved.metric)
+        )
 
-    def _aim(self, one: Resolved, metric: Any) -> Aim:
+    def _aim(self, resolved: Resolved, metric: Any) -> Aim:
         if self.allowed is not None:
             self.allowed.check(metric, self.schema.classes)
-        return Aim(metric, one.average, self.output_weight, one.support_weighted, self.positive, one.name)
+        return Aim(
+            metric, resolved.average, self.output_weight, resolved.support_weighted, self.positive, resolved.name
+        )
 
 
 def _recognise(
     resolved: Resolved, schema: Schema, class_rows: Callable[[], NDArray[Any]] | None
 ) -> tuple[Resolved, str]:
     """Return the metric of ours that a function of labels is by its values, and a sentence that says so."""
-    if class_rows is None or not (resolved.metric.costly and same_classes(schema.classes)):
+    if class_rows is None or not (resolved.metric.traits.slow and same_classes(schema.classes)):
         return resolved, ""
     metric = metric_of_values(resolved.metric, python_labels(schema.classes[0]), class_rows().sum(axis=0))
     if metric is None:

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.labels import python_labels
+from ..core.matrices import inner
 from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
-from ..metrics import Metric, Minimum, MinRecall, Recall
 from ..metrics.abstention import Abstaining
-from ..metrics.affine import Affine
-from ..metrics.base import inner
+from ..metrics.base import Affine, Metric
+from ..metrics.linear import Recall
+from ..metrics.recall_means import Minimum, MinRecall
 from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
@@ -86,7 +87,7 @@ class Counted:
     def slopes(self, C: FloatArray) -> FloatArray:
         """Return how a row of each true class and decision moves the metric, (K, K), with mean 0 under C."""
         bound = self.bound
-        slope = bound.constraint.metric.free_gradient(C, self.labels)
+        slope = bound.constraint.metric._free_gradient(C, self.labels)
         if bound.around is not None:  # bounds move with the prior
             prior = C.sum(axis=1)[bound.around]
             slope = slope - ((np.arange(len(C)) == bound.around) - prior)[:, None]

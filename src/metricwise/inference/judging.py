@@ -118,13 +118,13 @@ def judge_pair(problem: InMemory, both: list[Decisions], spread: Spread) -> Judg
     """Value two sets of decisions, with standard errors."""
     metric = problem.aim.metric
     by_row = problem.aim.average == "instance"
-    if by_row or metric.whole_rows:
+    if by_row or metric.traits.needs_integer_counts:
         both = [own.as_drawn for own in both]
     one, other = (judge(problem, own, spread) for own in both)
     errors = Errors(*map(spread.error, (one.rows, other.rows, one.rows - other.rows)))
     low, high = metric.range
     # Each by itself, so that what a rule is worth does not depend on what it is held against. Also if it is no number.
-    drawn = [not by_row and not (metric.smooth and error <= STEEP * (high - low)) for error in errors]
+    drawn = [not by_row and not (metric.traits.smooth and error <= STEEP * (high - low)) for error in errors]
     if any(drawn):
         resampled = _resampled(problem, both, spread, one.value, other.value)
         errors = Errors(*np.where(drawn, resampled, errors).tolist())
@@ -192,7 +192,7 @@ def _unseen(problem: InMemory, C: FloatArray, table: FloatArray, unit: float) ->
         more = pooled[g, :n, :n] * total
         more[i] += unit * decided
         more /= more.sum()
-        metric = objective.metrics[g].of_rows(total + unit)
+        metric = objective.metrics[g]._of_rows(total + unit)
         value = float(metric.bind(more.sum(axis=1), objective.labels[g]).value(more))
         out[g, i] = (value - float(objective.values_of(int(g), pooled[g][None])[0])) * grouping.weight[g]
     return out

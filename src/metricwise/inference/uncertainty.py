@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.confusion import distributions
 from ..data.sources.memory import MemorySource
-from ..metrics.objective import make_objective
+from ..metrics.aim import make_objective
 from ..oracles.problem import InMemory, Problem
 from ..rules.base import RuleRows
 from ..rules.mixture import MixtureRule
@@ -289,7 +289,7 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
         # Rows before a place are decided as 0, the others as 1.
         below = np.stack([np.append(0.0, np.cumsum(mass * (true == i) * factor[m, i])) for i in (0, 1)], axis=1)
         C = np.stack([below, below[-1] - below], axis=2)  # by true class, then decision
-        values = _along(partial(objective.values_of, int(group[m])), C, objective.costly)
+        values = _along(partial(objective.values_of, int(group[m])), C, objective.slow)
         step = (table[m, true, 1] - table[m, true, 0]) * mass / objective.grouping.weight[group[m]]
         noise = np.append(0.0, np.cumsum(spread.variances(order, step)))
         here = int(np.searchsorted(p, thresholds[m], side="right"))
@@ -438,7 +438,7 @@ def bootstrap_errors(
     rows, k = problem.source.rows, problem.schema.decision_width
     assert rows.codes is not None
     rng = np.random.default_rng(seed)
-    n_resamples = min(n_resamples, _COSTLY_RESAMPLES) if problem.aim.metric.costly else n_resamples
+    n_resamples = min(n_resamples, _COSTLY_RESAMPLES) if problem.aim.metric.traits.slow else n_resamples
     if rows.cluster is None and rows.repeats is None and rows.codes.shape[1] == 1 and problem.aim.average != "instance":
         weight, kind = (np.ones(1), np.zeros(rows.n_rows, dtype=np.intp))
         if rows.weight is not None:

@@ -170,7 +170,7 @@ def read_subject(target: Any, proba: Any, y: Any, metrics: Any, options: dict[st
         comparison = evaluate(rule, proba, y, {name: first}, **options)[name]
     if not are_for_outputs(first):
         kind = target_kind(rule.schema.width, rule.schema.multioutput)
-        if metric_meant(first, kind, class_named=True).metric.lower_is_better:  # details have minus the loss
+        if metric_meant(first, kind, class_named=True).metric.traits.lower_is_better:  # details have minus the loss
             parts = (comparison.value, comparison.baseline, comparison.difference)
             comparison = Comparison(*map(negated, parts))
     return Subject(rule, None, details, comparison)

@@ -1,78 +1,146 @@
-"""Metrics of rules that may abstain: one more decision, which is no class.
+"""Metrics of rules that may abstain: one more decision, which is not a class.
 
-Owns what an abstention counts for, as a metric of confusions with one more column: at a cost, of the accepted rows
-only, or as a miss; and the share of the rows abstained. Must not know data, rules or solvers.
-
-Confusions are square here, (K + 1, K + 1): the last row, of a class that the extra decision would be right for, is
-empty, and what metrics hold there counts nowhere.
+Confusions have one more column for it, and are square, (K + 1, K + 1), with an empty last row. An abstention has a
+cost, is left out, or counts as a miss. Must not know rows, rules or solvers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, argument, mention
+from ..core.errors import InvalidParameter, argument, entry_point, mention, shown
 from ..core.labels import python_labels
-from ._common import FloatArray, as_shares, prior_limits, with_column
-from .base import FractionalLinear, Increasing, Linear, Metric
-from .naming import PerOutput
+from ..core.matrices import FloatArray, as_shares, prior_limits, with_column
+from ..core.params import Parameters
+from .base import Form, FractionalLinear, Increasing, Linear, Metric, Traits, Wrapped
+from .registry import register
 
-__all__ = ["Abstained", "Abstaining", "AbstentionCost", "check_pooled"]
+__all__ = ["Abstaining", "Abstained", "Abstention"]
+
+_COST = "a finite number of at least 0"
 
 
 @dataclass(frozen=True)
 class AbstentionCost:
-    """What a rule may do besides naming a class, and what that counts for.
+    """What an abstention costs in metrics.
 
-    Parameters
-    ----------
-    cost : float or None
-        What an abstention costs; None: metrics are those of the accepted rows, where they can be, and of all rows with
-        abstentions as misses where not.
+    Without a cost, metrics are those of the accepted rows, or of all rows with abstentions as misses where that is not
+    possible.
     """
 
     cost: float | None = None
 
     @property
     def said(self) -> bool | float:
-        """As users say it."""
+        """The value of the parameter `abstain`."""
         return True if self.cost is None else self.cost
 
     def aim(self, metric: Metric) -> Metric:
         """Return what is maximised: at the cost, or of the accepted rows."""
-        return _wrapped(metric, lambda one: _checked(Abstaining(one, self.cost)))
+        return metric._map_outputs(lambda base: _checked(Abstaining(base, self.cost)))
 
     def beside(self, metric: Metric, aim: Metric) -> Metric:
-        """Return what is bounded or recorded beside an aim, as it was given: abstentions cost nothing in it."""
-        accepted = self.cost is None and not any(one.priced and not one.of_abstentions for one in aim.each)
-        return _wrapped(metric, lambda one: _checked(Abstaining(one, None, accepted)))
+        """Return a metric that is bounded or recorded beside an aim: abstentions cost nothing in it."""
+        traits = [part.traits for part in aim._distinct]
+        accepted = self.cost is None and not any(t.prices_abstentions and not t.of_abstentions for t in traits)
+        return metric._map_outputs(lambda base: _checked(Abstaining(base, None, accepted)))
 
     def judge(self, metric: Metric, classes: Sequence[NDArray[Any]]) -> Metric:
-        """Return a metric that a rule is judged by: at the cost, where it is linear, else as what is recorded."""
+        """Return a metric that a rule is evaluated by: at the cost, where it is linear, else as if recorded."""
 
-        def made(one: Metric) -> Metric:
-            if self.cost is None or one.priced:
-                return Abstaining(one)
+        def wrap(base: Metric) -> Metric:
+            if self.cost is None or base.traits.prices_abstentions:
+                return Abstaining(base)
             k = max(map(len, classes))
-            bound = one.bind(np.full(k, 1.0 / k), python_labels(max(classes, key=len)))
-            return Abstaining(one, self.cost) if isinstance(bound, Linear) else Abstaining(one, None, False)
+            bound = base.bind(np.full(k, 1.0 / k), python_labels(max(classes, key=len)))
+            return Abstaining(base, self.cost) if isinstance(bound, Linear) else Abstaining(base, None, False)
 
-        return metric if isinstance(metric, Abstaining) else _wrapped(metric, made)
+        return metric if isinstance(metric, Abstaining) else metric._map_outputs(wrap)
 
     def check(self, metric: Metric, classes: Sequence[NDArray[Any]]) -> None:
-        """Refuse a metric, as one of the two above has made it, in which abstentions have no place."""
-        for own, labels in {(id(metric.of_output(m)), id(own)): (m, own) for m, own in enumerate(classes)}.values():
+        """Refuse a metric, as wrapped above, that does not define a value for abstentions."""
+        outputs = {(id(metric._of_output(m)), id(labels)): (m, labels) for m, labels in enumerate(classes)}
+        for m, labels in outputs.values():
             k = len(labels)
-            metric.of_output(own).bind(np.append(np.full(k, 1.0 / k), 0.0), python_labels(labels))
+            metric._of_output(m).bind(np.append(np.full(k, 1.0 / k), 0.0), python_labels(labels))
 
     def prices(self, metric: Metric) -> bool:
-        """Whether an abstention has a cost, so that nothing else need bound how often a rule abstains."""
-        return self.cost is not None or all(one.priced for one in metric.each)
+        """Whether an abstention has a cost, so that its frequency need not be bounded."""
+        return self.cost is not None or all(part.traits.prices_abstentions for part in metric._distinct)
+
+
+@dataclass(frozen=True)
+class Abstention(Parameters):
+    """Abstention of a rule from deciding about a row: its cost and its label.
+
+    Can be passed as `abstain`, where a number or True stand for an abstention of that cost with the default label.
+
+    Parameters
+    ----------
+    cost : float or True, optional
+        Cost of an abstention, for linear metrics, as in :func:`metricwise.optimize`. None or True: the metric is
+        computed on the accepted rows, and `subject_to` must bound the share of the others.
+    label : text, number or boolean, optional
+        Label that is predicted for an abstention, which must not be one of the classes; by default "abstain" for text
+        classes and -1 for numeric ones.
+
+    See Also
+    --------
+    metricwise.optimize : Find a rule that may abstain.
+    metricwise.make_scorer : Score predictions, some of which are abstentions.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> proba, y = [0.1, 0.4, 0.45, 0.9], ["no", "no", "yes", "yes"]
+    >>> undecided = mw.Abstention(0.2, label="ask a person")
+    >>> fixed = mw.Strategy(confusion="expected", recalibrate=False)
+    >>> solution = mw.optimize(proba, y, "accuracy", pos_label="yes", abstain=undecided, strategy=fixed)
+    >>> solution.rule.predict(proba).tolist()
+    ['no', 'ask a person', 'ask a person', 'yes']
+    """
+
+    cost: float | bool | None = None
+    label: Any = None
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        if not (self.cost is None or self.cost is True or _is_cost(self.cost)):
+            raise InvalidParameter("cost", f"be None, True, or {_COST}", shown(self.cost))
+
+    @property
+    def terms(self) -> AbstentionCost:
+        """What an abstention counts for in metrics."""
+        return AbstentionCost(None if self.cost is None or self.cost is True else float(self.cost))
+
+
+def read_abstain(abstain: Any) -> Abstention | None:
+    """Read True, a cost, an Abstention, or None or False for rules that never abstain.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.abstention import read_abstain
+    >>> read_abstain(True), read_abstain(0.2), read_abstain(None)
+    (Abstention(cost=None, label=None), Abstention(cost=0.2, label=None), None)
+    """
+    if abstain is None or isinstance(abstain, (bool, np.bool_)):
+        return Abstention() if abstain else None
+    if isinstance(abstain, Abstention):
+        return abstain
+    if not _is_cost(abstain):
+        must = f"be True, None, or the cost of an abstention, {_COST}"
+        raise InvalidParameter("abstain", must, shown(abstain))
+    return Abstention(float(abstain))
+
+
+def _is_cost(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and bool(0 <= value < np.inf)
 
 
 def check_pooled(average: str, n_classes: ArrayLike) -> None:
@@ -89,7 +157,7 @@ def check_pooled(average: str, n_classes: ArrayLike) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Abstaining(Metric):
+class Abstaining(Wrapped):
     """A metric of rules that may abstain, as a function of confusion matrices with an additional column.
 
     With a cost, for linear metrics: the value of an abstention is that of a right decision minus the cost. In accuracy,
@@ -135,102 +203,47 @@ class Abstaining(Metric):
     cost: float | None = None
     accepted: bool = True
 
-    @property
-    def name(self) -> str:  # type: ignore[override]  # that of what it holds
-        return self.base.name
-
-    @property
-    def family(self) -> str:  # type: ignore[override]  # likewise
-        return self.base.family
-
-    @property
-    def concave(self) -> bool:  # type: ignore[override]  # likewise
-        return self.base.concave
-
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]  # likewise
-        return self.base.smooth
-
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]  # likewise
-        return self.base.by_class
-
-    @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]  # likewise
-        return self.base.lower_is_better
-
-    @property
-    def of_abstentions(self) -> bool:  # type: ignore[override]  # likewise
-        return self.base.of_abstentions
-
-    def class_metric(self) -> Metric | None:
-        return self.base.class_metric()
-
-    @property
-    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
-        return self.base.loss_name
-
-    @property
-    def degenerate(self) -> str | None:
-        return self.base.degenerate
-
-    @property
-    def range(self) -> tuple[float, float]:
+    @cached_property
+    def traits(self) -> Traits:
         low, high = self.base.range
         if self.cost is None or not np.isfinite([low, high]).all():
-            return low, high
-        worth = float(self.base.price(np.array([[low, high]]), self.cost)[0])
-        return min(low, worth), max(high, worth)
+            return self.base.traits
+        value = float(self.base._price(np.array([[low, high]]), self.cost)[0])
+        return replace(self.base.traits, range=(min(low, value), max(high, value)))
 
-    @property
-    def priced(self) -> bool:
-        return self.base.priced
-
-    @property
-    def wants_positive(self) -> bool:
-        return self.base.wants_positive
-
-    def with_positive(self, label: Any) -> Abstaining:
-        return replace(self, base=self.base.with_positive(label))
-
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return self.base.places(classes)
-
-    def check_order(self, classes: Sequence[Any]) -> None:
-        self.base.check_order(classes)
-
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
         """Bind the metric to class priors (..., K + 1), the last one 0; see :meth:`Metric.bind`."""
         priors = as_shares(priors)
         if self.cost is not None:
             return self._at_cost(priors, self.cost, classes)
         form = self._of_accepted(priors.shape[-1] - 1, classes)
-        return self.base.bind_undecided(priors, classes) if form is None else form
+        return self.base._bind_undecided(priors, classes) if form is None else form
 
     def _at_cost(self, priors: FloatArray, cost: float, classes: Sequence[Any] | None) -> Linear:
         bound = self.base.bind(priors[..., :-1], classes)
         if not isinstance(bound, Linear):
             raise InvalidParameter(
                 "abstain",
-                problem=f"a cost of abstaining needs a linear metric, but {self.name} is {bound.family}",
+                problem=f"a cost of abstaining needs a linear metric, but {self.name} is {bound.traits.family}",
                 remedy=(
                     f"set {argument('abstain', True)} and bound how often the rule abstains, as in "
                     f"{argument('subject_to', 'abstained <= 0.05')}"
                 ),
                 owner="abstain",
             )
-        matrix = with_column(bound.A, self.base.price(bound.A, cost))
+        matrix = with_column(bound.A, self.base._price(bound.A, cost))
         return Linear(matrix, prior_limits(matrix, priors))
 
-    def _of_accepted(self, n_classes: int, classes: Sequence[Any] | None) -> Metric | None:
-        """Return the metric of the rows that are not abstained; None where it is not the same ratio of theirs."""
-        counts = self.accepted and not self.base.priced
-        form = self.base.of_cells(n_classes, classes) if counts else None
+    def _of_accepted(self, n_classes: int, classes: Sequence[Any] | None) -> Form | None:
+        """Return the metric of the accepted rows; None where it is not the same ratio of their counts."""
+        if not self.accepted or self.base.traits.prices_abstentions:
+            return None
+        form = self.base._of_cells(n_classes, classes)
         if isinstance(form, Increasing):
             return replace(form, base=_without_column(form.base))
         return None if form is None else _without_column(form)
 
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:
+    def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:
         accepted = self.cost is None and self._of_accepted(len(confusion) - 1, classes) is not None
         return np.zeros(len(confusion)) if accepted else None
 
@@ -244,6 +257,7 @@ class Abstaining(Metric):
         return super().gradient(_square(confusion))[..., : confusion.shape[-2], :]
 
 
+@register("abstained", listed=False)
 @dataclass(frozen=True, eq=False)
 class Abstained(Metric):
     """Share of abstentions, ``sum_i C[i, K]`` of confusion matrices with an additional column.
@@ -267,22 +281,19 @@ class Abstained(Metric):
     True
     """
 
-    name: ClassVar[str] = "abstained"
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
-    lower_is_better: ClassVar[bool] = True
-    of_abstentions: ClassVar[bool] = True
-
-    @property
-    def priced(self) -> bool:
-        return True
-
-    @property
-    def degenerate(self) -> str:
-        return (
+    traits = Traits(
+        name="abstained",
+        family="linear",
+        concave=True,
+        fixed_form=True,
+        lower_is_better=True,
+        of_abstentions=True,
+        prices_abstentions=True,
+        degenerate=(
             "The share of abstentions alone is lowest if every row is decided; bound another metric with subject_to, "
             "such as 'accuracy >= 0.9', or bound the share of abstentions under another metric."
-        )
+        ),
+    )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         raise InvalidParameter(
@@ -292,16 +303,13 @@ class Abstained(Metric):
             owner="abstained",
         )
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         k = as_shares(priors).shape[-1] - 1
         return Linear(with_column(np.zeros((k, k)), 1.0), (0.0, 1.0))
 
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
-        return np.zeros(len(confusion))
 
-
-def _without_column(form: Metric) -> FractionalLinear:
-    """Return a ratio to which rows that are abstained add nothing."""
+def _without_column(form: Form) -> FractionalLinear:
+    """Return a ratio in which abstentions do not count."""
     assert isinstance(form, FractionalLinear)
     zero = 0.0 if form.zero_division is None else form.zero_division  # where all are
     return FractionalLinear(with_column(form.A, 0.0), with_column(form.B, 0.0), zero, form.range)
@@ -319,17 +327,9 @@ def _square(confusion: ArrayLike) -> FloatArray:
     return np.pad(confusion, [(0, 0)] * (confusion.ndim - 2) + [(0, missing), (0, 0)])
 
 
-def _wrapped(metric: Metric, wrap: Callable[[Metric], Metric]) -> Metric:
-    """Wrap a metric, or that of each output; those that are one object stay one."""
-    if not isinstance(metric, PerOutput):
-        return wrap(metric)
-    made = {id(one): wrap(one) for one in metric.metrics}
-    return replace(metric, metrics=tuple([made[id(one)] for one in metric.metrics]))
-
-
 def _checked(metric: Abstaining) -> Abstaining:
-    """Refuse metrics in which abstentions have no place before any row is looked at."""
-    if not (metric.cost is None or not metric.base.priced):
+    """Refuse a cost for a metric that defines the cost of an abstention itself."""
+    if metric.cost is not None and metric.base.traits.prices_abstentions:
         raise InvalidParameter(
             "abstain",
             problem=f"the table of {metric.name} already includes the cost of abstaining",

@@ -1,10 +1,8 @@
-"""Averages over outputs: how M confusion matrices become one number.
+"""Averages over outputs: micro-, macro- and instance-averaging as groupings of outputs.
 
-Owns micro-, macro- and instance-averaging as *groupings* of outputs. A group is a set of outputs that are pooled into
-one confusion matrix: micro-averaging has one group of all outputs (the paper's shared loss), macro-averaging one group
-per output (the paper's decomposition). Solvers see groups only, so that both averages are the same algorithm. Which
-outputs follow one loss is another matter: rows of an output that may be decided by losses of their own are outputs
-here, *parts* of one, and pooled before anything else. Must not know which metric is averaged.
+The outputs of a group are pooled into one confusion matrix: micro-averaging has one group, macro-averaging one per
+output. Solvers see groups only. Rows of an output that may follow different losses are *parts* of it, outputs here that
+are pooled before anything else. Must not know which metric is averaged.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _NAMES = get_args(AverageName)
 
 
 def check_average(average: Any) -> None:
-    """Raise a ValueError unless `average` is one of ours."""
+    """Refuse an unknown average over outputs."""
     if not isinstance(average, str) or average not in _NAMES:
         raise InvalidParameter("average", "be 'micro', 'macro', 'instance' or None", shown(average))
 
@@ -80,16 +78,7 @@ class Grouping:
         return [int(m) for m in outputs[groups >= 0]]
 
     def pool(self, tensor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Average whatever has shape (M, K, K) or (M, K) over the outputs of each group.
-
-        Parameters
-        ----------
-        tensor : ndarray whose axis 0 is the output
-
-        Returns
-        -------
-        ndarray whose axis 0 is the group
-        """
+        """Average an array (M, ...) over the outputs of each group, to (G, ...)."""
         if len(self.share) == 1 and self.n_groups == 1:  # its share is 1
             return tensor
         scaled = tensor * self.share.reshape((-1,) + (1,) * (tensor.ndim - 1))
@@ -124,25 +113,9 @@ def group_outputs(
 ) -> Grouping:
     """Build the grouping of an average.
 
-    Parameters
-    ----------
-    average : {"micro", "macro", "instance"}
-        Instance-averaging is optimised as micro, its population value.
-    weight : ndarray of shape (M,)
-        n_m, the weight of the observed labels of each output.
-    n_classes : ndarray of shape (M,)
-        K_m.
-    output_weight : ndarray of shape (M,)
-        alpha_m.
-    parts : ndarray of shape (M,), int, optional
-        Which output each is a part of, where rows of an output are counted apart: parts of one number are pooled
-        by their rows and alpha_m before anything else. None: each is an output of its own.
-    loss : ndarray of shape (M,), int, optional
-        Which outputs follow one loss; None: those that are pooled.
-
-    Returns
-    -------
-    Grouping
+    Instance-averaging is optimised as micro, its population value. `weight` n_m is that of the observed labels of each
+    output, `output_weight` alpha_m, both (M,). Outputs with the same number in `parts` are pooled by their rows and
+    alpha_m before anything else; outputs with the same number in `loss` follow one loss (None: those that are pooled).
 
     Examples
     --------
@@ -171,14 +144,14 @@ def group_outputs(
             )
         group = np.full(len(parts), -1, dtype=np.intp)
         _, first, group[counted] = np.unique(parts[counted], return_index=True, return_inverse=True)
-        own = group[counted]
+        groups = group[counted]
         total, mass = (
-            np.bincount(own, values[counted]).astype(np.float64) for values in (weight, output_weight * weight)
+            np.bincount(groups, values[counted]).astype(np.float64) for values in (weight, output_weight * weight)
         )
         share = np.where(counted, output_weight * weight / mass[group], 0.0)
         alpha = output_weight[counted][first]
         widest = np.zeros(len(first), dtype=np.intp)
-        np.maximum.at(widest, own, n_classes[counted])
+        np.maximum.at(widest, groups, n_classes[counted])
         return Grouping(group, share, alpha / alpha.sum(), widest, total, loss)
     mass = output_weight * weight
     # Every output follows the shared loss, even one without a label of its own: the loss is right for all of them.

@@ -10,6 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from ..core.errors import InvalidParameter
+from .parameters import written
 
 __all__ = ["NAME", "NUMBER", "NamedClass", "Reader", "class_named", "read_name", "text_class", "written"]
 
@@ -95,20 +96,6 @@ def class_named(metric: Any) -> Any:
     return getattr(metric, "pos_label", None) if named is None else named.label
 
 
-def written(label: Any) -> str:
-    """Return a class as it is written in a name: text in quotes, anything else as it is.
-
-    Examples
-    --------
-    >>> from metricwise.metrics.class_names import written
-    >>> print(written("on hold"), written(3))
-    'on hold' 3
-    """
-    if not isinstance(label, str):
-        return repr(label)
-    return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 class Reader:
     """A text, and how far it has been read.
 
@@ -135,11 +122,11 @@ class Reader:
     def take(self, pattern: re.Pattern[str], what: str) -> str:
         """Read such a thing, or say in words what was expected."""
         self.skip()
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             raise self.error(what)
-        self.at = found.end()
-        return found.group()
+        self.at = match.end()
+        return match.group()
 
     def expect(self, sign: str) -> None:
         """Read a sign."""

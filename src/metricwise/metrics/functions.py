@@ -1,8 +1,8 @@
 """Metrics given as functions of labels, ``f(y_true, y_pred)``.
 
-Such a function is one of the confusion matrix: it is asked about the K * K pairs of classes (i, j), each with the
-weight C[i, j]; or, if it takes no weights, about so many rows of each pair as there are. Owns both ways of asking, and
-what a callable's signature says of it. Must not know which functions there are.
+Such a function is one of the confusion matrix: it is called with the K * K pairs of classes (i, j), each with the
+weight C[i, j]; or, if it takes no weights, with as many rows of each pair as there are. Must not know which functions
+there are.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, mention
-from .base import FloatArray, Metric, as_value, differences
-from .parts import with_parts
+from ..core.errors import InvalidParameter, InvalidType, argument, mention, shown
+from ..core.matrices import FloatArray
+from .base import Form, Metric, Traits, with_parts
 
 __all__ = [
     "FromLabels",
@@ -31,14 +31,14 @@ __all__ = [
     "with_caches",
 ]
 
-_ROWS = 10_000  # that a confusion stands for where nobody says how many there are
+_DEFAULT_ROWS = 10_000  # of a confusion matrix whose number of rows is not known
 _MAX_CACHE_BYTES = 1 << 26
-_ENTRY_BYTES = 300  # of a value in a cache, beside those of its matrix
-_WHOLE = 1e-6  # how far a number of rows may be from a whole one
+_ENTRY_BYTES = 300  # of a value in a cache, without its matrix
+_MAX_ROUNDING = 1e-6  # how far a number of rows may be from an integer
 WEIGHT = "sample_weight"
-# Names of functions that are hardly to be maximised: it is asked.
+# Names of functions that are probably losses, for which the direction must be given.
 _LOSS_LIKE = re.compile(r"(^|_)(loss|error)$")
-# What scikit-learn calls a second argument that is no label.
+# scikit-learn's names of second arguments that are not labels.
 _NO_LABELS = {
     "y_score": "the order of the scores",
     "pred_decision": "the order of the scores",
@@ -59,36 +59,50 @@ class ValueCache:
         return self._values.get(key)
 
     def add(self, key: Any, value: float, n_bytes: int) -> None:
-        """Keep the value of a key, whose matrix has so many bytes."""
+        """Store the value of a key, whose matrix has this number of bytes."""
         if self._bytes + n_bytes + _ENTRY_BYTES > _MAX_CACHE_BYTES:
             self._values, self._bytes = {}, 0
         self._values[key] = value
         self._bytes += n_bytes + _ENTRY_BYTES
 
 
+class UserFunction(Form, Metric):
+    """Base of the metrics given as functions, whose direction the user knows.
+
+    `sign` is -1 for minus the function. `is_loss` is None for a function that is a loss by its name, where nobody said
+    whether smaller values are better.
+    """
+
+    function: Callable[..., Any]
+    parameters: Mapping[str, Any]
+    sign: int
+    is_loss: bool | None
+    title: str
+
+    @cached_property
+    def traits(self) -> Traits:
+        return Traits(
+            name=self.title if self.sign > 0 else f"neg_{self.title}",
+            family="callable",
+            range=(-np.inf, np.inf),
+            by_class=True,  # unknown: classes without labels are smoothed
+            lower_is_better=bool(self.is_loss),
+            loss_name=None if self.sign > 0 else self.title,
+        )
+
+    def _maximised(self) -> Metric:
+        if self.is_loss is None:
+            raise unclear_direction(self.function, self.parameters)
+        return replace(self, is_loss=False, sign=-self.sign) if self.is_loss else self  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, eq=False)
-class FromLabels(Metric):
+class FromLabels(UserFunction):
     """A metric given as a function of true and predicted labels; see :func:`metricwise.metrics.from_function`.
 
-    Parameters
-    ----------
-    function : callable
-        ``f(y_true, y_pred)`` of two arrays of labels.
-    parameters : mapping
-        Further keyword arguments.
-    sign : int, default=1
-        -1 for minus the function.
-    weighted : bool, default=True
-        Whether it takes ``sample_weight``. If not, it is asked about whole rows: `total` times C, rounded so that every
-        class keeps its rows where C is none of whole rows. Such a metric is counted with labels only.
-    classes : tuple of K labels, optional
-        What the function sees; 0 to K - 1 unless bound.
-    total : float or ndarray of shape (...), default=10000
-        How many rows a confusion stands for; :meth:`of_rows` sets it.
-    is_loss : bool or None, default=False
-        Whether smaller values are better; None: nobody says, and by its name they are.
-    cache : ValueCache, optional
-        Where its values are kept for the length of one call; copies of the metric share it. See :func:`with_caches`.
+    If it is not `weighted`, it takes no ``sample_weight`` and is called with integer counts: `total` times C, rounded
+    such that every class keeps its rows. It sees the labels `classes`, 0 to K - 1 unless bound. Copies of the metric
+    share the `cache` of one call.
     """
 
     function: Callable[..., Any]
@@ -96,47 +110,22 @@ class FromLabels(Metric):
     sign: int = 1
     weighted: bool = True
     classes: tuple[Any, ...] | None = None
-    total: ArrayLike = _ROWS
+    total: ArrayLike = _DEFAULT_ROWS
     is_loss: bool | None = False
     cache: ValueCache | None = field(default=None, compare=False, repr=False)
 
-    family: ClassVar[str] = "callable"
-    costly: ClassVar[bool] = True
-    reads_labels: ClassVar[bool] = True
-    by_class: ClassVar[bool] = True  # for all that is known
-
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the values that are kept: where the metric is read, the function may be another."""
+        """Leave out the cache: where the metric is loaded, the function may be another."""
         return {**vars(self), "cache": None}
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # the function's
-        return ("neg_" if self.sign < 0 else "") + function_name(self.function)
+    def title(self) -> str:  # type: ignore[override]  # read-only
+        return function_name(self.function)
 
-    @property
-    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
-        return function_name(self.function) if self.sign < 0 else None
-
-    @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
-        return bool(self.is_loss)
-
-    def maximised(self) -> FromLabels:
-        if self.is_loss is None:
-            raise unclear_direction(self.function, self.parameters)
-        return replace(self, is_loss=False, sign=-self.sign) if self.is_loss else self
-
-    @property
-    def whole_rows(self) -> bool:  # type: ignore[override]  # depends on the function
-        return not self.weighted
-
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]  # likewise
-        return self.weighted
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-np.inf, np.inf)
+    @cached_property
+    def traits(self) -> Traits:
+        integer = not self.weighted
+        return replace(super().traits, slow=True, reads_labels=True, smooth=self.weighted, needs_integer_counts=integer)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FromLabels:
         labels = tuple(range(np.shape(priors)[-1])) if classes is None else tuple(classes)
@@ -147,11 +136,11 @@ class FromLabels(Metric):
         return replace(self, classes=labels)
 
     def _check_weights(self, bound: FromLabels) -> None:
-        """Refuse a function that takes weights and does not heed them: it would be the same number for every rule."""
+        """Refuse a function that ignores its weights, which would have the same value for every rule."""
         k = len(bound.classes or ())
         right, wrong, first = np.eye(k), np.roll(np.eye(k), 1, axis=1), np.eye(k)[np.zeros(k, dtype=int)]
         # All pairs occur, so that nothing is 0/0.
-        if len({bound._ask((0.7 * C + 0.3 / k) / k) for C in (right, wrong, first)}) == 1:
+        if len({bound._call_weighted((0.7 * C + 0.3 / k) / k) for C in (right, wrong, first)}) == 1:
             raise InvalidParameter(
                 "metric",
                 problem=f"{function_name(self.function)} returns the same value for all sample weights",
@@ -159,8 +148,8 @@ class FromLabels(Metric):
                 owner="metric",
             )
 
-    def of_rows(self, total: ArrayLike) -> FromLabels:
-        return replace(self, total=total) if self.whole_rows else self
+    def _of_rows(self, total: ArrayLike) -> FromLabels:
+        return replace(self, total=total) if self.traits.needs_integer_counts else self
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
@@ -169,9 +158,9 @@ class FromLabels(Metric):
         shape = confusion.shape[:-2]
         flat = confusion.reshape(-1, *confusion.shape[-2:])
         if self.weighted:
-            return np.array([self._ask(C) for C in flat], dtype=np.float64).reshape(shape)
+            return np.array([self._call_weighted(C) for C in flat], dtype=np.float64).reshape(shape)
         totals = np.broadcast_to(np.asarray(self.total, dtype=np.float64), shape).reshape(-1)
-        values = [self._ask_rows(whole_counts(C * rows)) for C, rows in zip(flat, totals, strict=True)]
+        values = [self._call_counts(whole_counts(C * rows)) for C, rows in zip(flat, totals, strict=True)]
         return np.array(values, dtype=np.float64).reshape(shape)
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
@@ -184,10 +173,10 @@ class FromLabels(Metric):
         slopes = [self._slope(C, float(rows)) for C, rows in zip(flat, totals, strict=True)]
         return np.array(slopes).reshape(confusion.shape)
 
-    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         """Differences with one row more and one row less in every cell, if rows are what is counted."""
-        if not self.whole_rows:
-            return super().free_gradient(confusion, classes)
+        if self.weighted:
+            return super()._free_gradient(confusion, classes)
         matrix, rows = np.asarray(confusion, dtype=np.float64), float(np.asarray(self.total))
         out = np.zeros_like(matrix)
         for i, j in np.ndindex(matrix.shape):
@@ -203,14 +192,14 @@ class FromLabels(Metric):
         moved = matrix.copy()
         moved[cell] += move
         total = moved.sum()
-        return float(self.of_rows(rows * total).bind(moved.sum(axis=-1), classes).value(moved / total))
+        return float(self._of_rows(rows * total).bind(moved.sum(axis=-1), classes).value(moved / total))
 
     def _slope(self, matrix: FloatArray, rows: float) -> FloatArray:
         if self.weighted:
             return differences(self.value, matrix, 1e-6)
         counts = whole_counts(matrix * rows).astype(np.float64)
-        one = replace(self, total=1.0)  # the counts are rows already
-        return differences(one.value, counts, 1.0, part=1.0) * rows
+        of_counts = replace(self, total=1.0)
+        return differences(of_counts.value, counts, 1.0, part=1.0) * rows
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -219,10 +208,10 @@ class FromLabels(Metric):
         labels = label_array(self.classes)
         return np.repeat(labels, len(labels)), np.tile(labels, len(labels))
 
-    def _ask(self, matrix: FloatArray) -> float:
+    def _call_weighted(self, matrix: FloatArray) -> float:
         return self._call(*self._pairs, matrix, {WEIGHT: matrix.ravel()})
 
-    def _ask_rows(self, counts: NDArray[np.int64]) -> float:
+    def _call_counts(self, counts: NDArray[np.int64]) -> float:
         true, predicted = (np.repeat(labels, counts.ravel()) for labels in self._pairs)
         return self._call(true, predicted, counts, {})
 
@@ -231,29 +220,26 @@ class FromLabels(Metric):
     ) -> float:
         """Call the function, unless its value at this matrix is in the cache."""
         if self.cache is None:
-            return self.sign * self._called(true, predicted, matrix, weight)
+            return self.sign * self._evaluate(true, predicted, matrix, weight)
         key = self.classes, matrix.dtype.char, matrix.tobytes()
         value = self.cache.get(key)
         if value is None:
-            value = self._called(true, predicted, matrix, weight)
+            value = self._evaluate(true, predicted, matrix, weight)
             self.cache.add(key, value, matrix.nbytes)
         return self.sign * value
 
-    def _called(
+    def _evaluate(
         self, true: NDArray[Any], predicted: NDArray[Any], matrix: NDArray[Any], weight: Mapping[str, Any]
     ) -> float:
         with warnings.catch_warnings():
-            # Of classes that are never predicted, mostly: rules are tried that nobody would choose.
+            # Mostly about classes that are never predicted, by rules that are tried and not chosen.
             warnings.simplefilter("ignore")
-            found = self.function(true, predicted, **self.parameters, **weight)
-        return as_value(found, matrix, function_name(self.function), "metric")
+            result = self.function(true, predicted, **self.parameters, **weight)
+        return as_value(result, matrix, function_name(self.function), "metric")
 
 
 def with_caches(metric: Metric) -> Metric:
-    """Return the metric for one call: the functions of labels in it have empty caches of their own.
-
-    A function may have other values in the next call, such as one of a table that has changed since.
-    """
+    """Return the metric for one call: functions of labels in it get empty caches, because they may change."""
     return with_parts(metric, lambda part: replace(part, cache=ValueCache()) if isinstance(part, FromLabels) else None)
 
 
@@ -274,7 +260,7 @@ def label_array(labels: Sequence[Any]) -> NDArray[Any]:
 
 
 def whole_counts(counts: FloatArray) -> NDArray[np.int64]:
-    """Return the nearest whole numbers (K, K) whose row sums are those of `counts`, rounded.
+    """Return the nearest integers (K, K) whose row sums are those of `counts`, rounded.
 
     Examples
     --------
@@ -284,11 +270,11 @@ def whole_counts(counts: FloatArray) -> NDArray[np.int64]:
     [[2, 1], [0, 4]]
     """
     nearest = np.rint(counts)
-    if np.abs(nearest - counts).max(initial=0.0) <= _WHOLE:
+    if np.abs(nearest - counts).max(initial=0.0) <= _MAX_ROUNDING:
         return nearest.astype(np.int64)
-    least = np.floor(counts + _WHOLE)
+    least = np.floor(counts + _MAX_ROUNDING)
     short = np.rint(counts.sum(axis=1)) - least.sum(axis=1)
-    # What is short of a row goes to the cells that lost most, the first among equals.
+    # The rest of a row goes to the cells that lost most, the first among equals.
     place = np.argsort(np.argsort(least - counts, axis=1, kind="stable"), axis=1)
     return np.asarray(least + (place < short[:, None]), dtype=np.int64)
 
@@ -302,10 +288,10 @@ def check_whole_rows(
     prior: Any = None,
     labelled: bool = True,
 ) -> None:
-    """Refuse what makes parts of rows, for a metric that knows whole ones only."""
-    if not metric.whole_rows:
+    """Refuse fractions of rows for a metric that needs integer counts."""
+    if not metric.traits.needs_integer_counts:
         return
-    metric = next(own for own in metric.each if own.whole_rows)
+    metric = next(part for part in metric._distinct if part.traits.needs_integer_counts)
     said = f"{metric.name} takes no sample_weight, so it can only be evaluated on whole rows with labels"
     remedy = "add a parameter sample_weight to the function"
     if not labelled:
@@ -344,18 +330,10 @@ def from_labels(
 
 
 def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
-    """Say whether a function takes true and predicted labels, rather than a confusion matrix, by its signature.
-
-    Raises
-    ------
-    TypeError
-        If it needs more than that.
-    ValueError
-        If its second argument is no label.
-    """
+    """Whether a function takes true and predicted labels, rather than a confusion matrix, by its signature."""
     try:
         signature = inspect.signature(function)
-    except ValueError:  # a builtin without a signature: it will speak for itself when called
+    except ValueError:  # a builtin without a signature
         return False
     needed = _required(function, signature, parameters or {})
     if len(needed) > 2:
@@ -379,15 +357,15 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
 
 
 def loss_by_name(function: Any) -> bool | None:
-    """Return None for a function that may be a loss by its name, which must be asked about; else False."""
+    """Return None for a function that is a loss by its name, whose direction must be given; else False."""
     return None if _LOSS_LIKE.search(function_name(function)) else False
 
 
 def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueError:
-    """Return the error for a function that is a loss by its name, and to be maximised by all else that is said."""
+    """Return the error for a function that is a loss by its name, and whose direction is not given."""
     name = function_name(function)
-    given = f"functools.partial({name}, {', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
-    call = f"mw.metrics.from_function({given if parameters else name}, greater_is_better=False)"
+    partial = f"functools.partial({name}, {', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
+    call = f"mw.metrics.from_function({partial if parameters else name}, greater_is_better=False)"
     return InvalidParameter(
         "metric",
         problem=(
@@ -398,16 +376,65 @@ def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueErro
     )
 
 
-def _required(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> list[str]:
-    """Names of the positional arguments without a default."""
-    known = {WEIGHT, *given}
-    free = [one for name, one in signature.parameters.items() if one.default is one.empty and name not in known]
-    words = [one.name for one in free if one.kind is one.KEYWORD_ONLY]
-    if words:
+def _required(function: Any, signature: inspect.Signature, parameters: Mapping[str, Any]) -> list[str]:
+    """Return the names of the positional arguments that have no default and no value."""
+    free = [
+        parameter
+        for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty and name != WEIGHT and name not in parameters
+    ]
+    keywords = [parameter.name for parameter in free if parameter.kind is parameter.KEYWORD_ONLY]
+    if keywords:
         raise InvalidType(
             "metric",
-            problem=f"{function_name(function)} needs {', '.join(words)}",
-            remedy=f"set it with functools.partial({function_name(function)}, {words[0]}=...)",
+            problem=f"{function_name(function)} needs {', '.join(keywords)}",
+            remedy=f"set it with functools.partial({function_name(function)}, {keywords[0]}=...)",
             owner="metric",
         )
-    return [one.name for one in free if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return [
+        parameter.name
+        for parameter in free
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+
+
+def as_value(result: Any, confusion: FloatArray, function: str, owner: str) -> float:
+    """Return the result of a user's function as a number; refuse anything else."""
+    try:
+        value = float(result)
+    except (TypeError, ValueError):
+        raise InvalidType(
+            "metric", problem=f"{function} must return a number, got {shown(result)}", owner=owner
+        ) from None
+    if not np.isfinite(value):
+        raise InvalidParameter(
+            "metric",
+            problem=f"{function} must return a finite number, got {shown(result)} for the confusion matrix "
+            f"{confusion.tolist()}",
+            remedy="return a finite value in this case too (for example at 0/0)",
+            owner=owner,
+        )
+    return value
+
+
+def differences(
+    value: Callable[[FloatArray], FloatArray], matrix: FloatArray, step: float, part: float = 0.5
+) -> FloatArray:
+    """Return a gradient (K, K) by differences, moving mass within rows from the largest cell.
+
+    At most `step`, and at most this `part` of the largest cell, is moved, so that matrices stay valid.
+    """
+    gradient = np.zeros_like(matrix)
+    for i, row in enumerate(matrix):
+        source = int(np.argmax(row))
+        most = min(step, part * row[source])
+        others = [j for j in range(len(row)) if j != source and most > 0]
+        ends = np.repeat(matrix[None], 2 * len(others), axis=0).reshape(len(others), 2, *matrix.shape)
+        moves = np.array([[most, -min(most, row[j])] for j in others]).reshape(-1, 2)
+        for pair, j, move in zip(ends, others, moves, strict=True):
+            pair[:, i, j] += move
+            pair[:, i, source] -= move
+        if others:
+            high, low = np.moveaxis(value(ends), 1, 0)
+            gradient[i, others] = (high - low) / (moves[:, 0] - moves[:, 1])
+    return gradient

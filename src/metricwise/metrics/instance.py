@@ -1,4 +1,4 @@
-"""Instance-averaging at sample level: the metric row by row, which is no function of the confusion tensor."""
+"""Instance-averaging: the metric row by row, which is not a function of the confusion tensor."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.matrices import FloatArray
 from .base import Metric
 from .naming import pooled
 
 __all__ = ["RowMean", "RowValues", "row_values"]
 
-FloatArray = NDArray[np.float64]
-_CELLS = 1 << 20
+_MAX_CELLS = 1 << 20  # cells of confusion matrices that are evaluated together
 
 
 class RowMean(NamedTuple):
@@ -33,10 +33,7 @@ class RowMean(NamedTuple):
 
 
 class RowValues(NamedTuple):
-    """The metric of each row's own confusion over its outputs, and what the row weighs.
-
-    Both of shape (N,), and 0 for a row without an observed label.
-    """
+    """The metric of each row's confusion over its outputs, and the row's weight, (N,), 0 without an observed label."""
 
     values: FloatArray
     mass: FloatArray
@@ -58,21 +55,7 @@ def row_values(
 ) -> RowValues:
     """Value every row by its own confusion over its outputs.
 
-    Parameters
-    ----------
-    metric : Metric
-    true, predicted : integer ndarray of shape (N, M)
-        Codes, -1 where the true label is missing.
-    n_classes : int
-        K.
-    output_weight : ndarray of shape (M,)
-    sample_weight : ndarray of shape (N,), optional
-    classes : sequence of M label sequences, optional
-        What a class given by label refers to.
-
-    Returns
-    -------
-    RowValues
+    `true` and `predicted` are codes (N, M), -1 where the true label is missing.
 
     Examples
     --------
@@ -84,19 +67,19 @@ def row_values(
     0.75
     """
     k, n = n_classes, len(true)
-    metric, labels = (metric.of_output(0), None) if classes is None else pooled(metric, classes)
-    values, seen = np.zeros(n), np.zeros(n)
-    step = max(1, _CELLS // (k * k))
+    metric, labels = (metric._of_output(0), None) if classes is None else pooled(metric, classes)
+    values, observed = np.zeros(n), np.zeros(n)
+    step = max(1, _MAX_CELLS // (k * k))
     for start in range(0, n, step):
         rows = slice(start, start + step)
         y, h = true[rows].astype(np.intp), predicted[rows]
         weight = np.where(y >= 0, output_weight, 0.0)
         cell = (np.arange(len(y))[:, None] * k + np.maximum(y, 0)) * k + h
         C = np.bincount(cell.ravel(), weight.ravel(), minlength=len(y) * k * k).reshape(-1, k, k)
-        seen[rows] = weight.sum(axis=1)
-        some = seen[rows] > 0
-        shares = C[some] / seen[rows][some, None, None]
-        own = metric.of_rows((y >= 0).sum(axis=1, where=output_weight > 0)[some])
-        values[rows][some] = own.bind(shares.sum(axis=-1), labels).value(shares)
-    mass = np.where(seen > 0, 1.0 if sample_weight is None else sample_weight, 0.0)
+        observed[rows] = weight.sum(axis=1)
+        labelled = observed[rows] > 0
+        shares = C[labelled] / observed[rows][labelled, None, None]
+        of_rows = metric._of_rows((y >= 0).sum(axis=1, where=output_weight > 0)[labelled])
+        values[rows][labelled] = of_rows.bind(shares.sum(axis=-1), labels).value(shares)
+    mass = np.where(observed > 0, 1.0 if sample_weight is None else sample_weight, 0.0)
     return RowValues(values, np.asarray(mass))

@@ -6,7 +6,8 @@ Some of them are linear only once bound to the class priors. The best rule has a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,23 +15,21 @@ from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument, entry_point, mention, shown
 from ..core.labels import python_label
-from ._common import (
+from ..core.matrices import (
     EMPTY,
     FloatArray,
     as_shares,
-    check_finite,
-    class_weights,
+    check_matrix,
+    check_size,
+    diagonal_plus_columns,
     divide,
-    on_diagonal,
-    order_places,
     prior_limits,
-    ranks,
-    require_order,
-    weight_places,
     with_column,
 )
-from .base import FractionalLinear, Linear, Metric, _check_matrix, _check_size
-from .one_vs_rest import ClassRatio, Terms
+from .base import FractionalLinear, Linear, Metric, Traits
+from .one_vs_rest import ClassRatio, Terms, averaged
+from .parameters import check_finite, class_weights, order_places, ranks, require_order, weight_places
+from .registry import register
 
 __all__ = [
     "Accuracy",
@@ -48,13 +47,10 @@ __all__ = [
 
 
 class _LinearMetric(Metric):
-    """Base of the linear metrics; subclasses say what A is at given priors."""
-
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
+    """Base of the linear metrics; subclasses implement :meth:`matrix`."""
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        """Return A, of shape (K, K) or (..., K, K)."""
+        """Return A at these priors, of shape (K, K) or (..., K, K)."""
         raise NotImplementedError
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
@@ -62,26 +58,26 @@ class _LinearMetric(Metric):
         matrix = self.matrix(priors, classes)
         return Linear(matrix, prior_limits(matrix, priors))
 
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
-        return np.zeros(len(confusion))  # A is the same for all priors, but for those who say otherwise
-
-    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear | None:
-        return Linear(self.matrix(np.full(n_classes, 1.0 / n_classes), classes)).as_ratio()  # likewise
+    def _of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear | None:
+        if not self.traits.fixed_form:
+            return None
+        return Linear(self.matrix(np.full(n_classes, 1.0 / n_classes), classes)).as_ratio()
 
 
 class _HitsOnly(_LinearMetric):
     """Base of the linear metrics by which all errors about a class are alike, so that an undecided row is one."""
 
-    def class_metric(self) -> Metric:
+    def _class_metric(self) -> Metric:
         return Recall(index=1)  # of which it is a weighted mean
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
-        own = self.matrix(priors[..., :-1], classes)
-        matrix = with_column(own, own.min(axis=-1))
+        decided = self.matrix(priors[..., :-1], classes)
+        matrix = with_column(decided, decided.min(axis=-1))
         return Linear(matrix, prior_limits(matrix, priors))
 
 
+@register("accuracy", "hamming_accuracy")
 @dataclass(frozen=True, eq=False)
 class Accuracy(_HitsOnly):
     """Accuracy, ``sum_i C[i, i]``; for a multilabel problem, averaged over outputs, it is the Hamming accuracy.
@@ -101,12 +97,13 @@ class Accuracy(_HitsOnly):
     0.75
     """
 
-    name: ClassVar[str] = "accuracy"
+    traits = Traits(name="accuracy", family="linear", concave=True, fixed_form=True)
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         return np.eye(priors.shape[-1])
 
 
+@register("weighted_accuracy", needs="class_weight", example="WeightedAccuracy(class_weight=[1, 3])")
 @dataclass(frozen=True, eq=False)
 class WeightedAccuracy(_HitsOnly):
     """Accuracy with a weight per class, ``sum_i w_i C[i, i]``.
@@ -132,15 +129,14 @@ class WeightedAccuracy(_HitsOnly):
 
     class_weight: ArrayLike | Mapping[Any, float]
 
-    name: ClassVar[str] = "weighted_accuracy"
-
-    @property
-    def range(self) -> tuple[float, float]:
+    @cached_property
+    def traits(self) -> Traits:
         weights = [1.0, *self.class_weight.values()] if isinstance(self.class_weight, Mapping) else self.class_weight
-        return (0.0, float(np.max(weights, initial=0.0)))
+        limits = (0.0, float(np.max(weights, initial=0.0)))
+        return Traits(name="weighted_accuracy", family="linear", range=limits, concave=True, fixed_form=True)
 
     @entry_point("{class}")
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return weight_places(self.class_weight, classes)
 
     @entry_point("{class}")
@@ -148,6 +144,7 @@ class WeightedAccuracy(_HitsOnly):
         return np.diag(class_weights(self.class_weight, priors.shape[-1], classes))
 
 
+@register("weighted_exponential")
 @dataclass(frozen=True, eq=False)
 class WeightedExponential(_HitsOnly):
     """Accuracy with weights that decay from class to class, ``sum_i e^(-gamma i) C[i, i]``, i = f..f + K - 1.
@@ -192,24 +189,23 @@ class WeightedExponential(_HitsOnly):
     order: Sequence[Any] | None = None
     first_index: int = 1
 
-    name: ClassVar[str] = "weighted_exponential"
-
     @entry_point("{class}")
     def __post_init__(self) -> None:
         check_finite(self.gamma, "gamma")
         if not float(self.first_index).is_integer():
             raise InvalidParameter("first_index", "be an integer", repr(self.first_index))
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return (0.0, float(np.exp(-self.gamma * self.first_index)) if self.gamma >= 0 else np.inf)
+    @cached_property
+    def traits(self) -> Traits:
+        limits = (0.0, float(np.exp(-self.gamma * self.first_index)) if self.gamma >= 0 else np.inf)
+        return Traits(name="weighted_exponential", family="linear", range=limits, concave=True, fixed_form=True)
 
     @entry_point("{class}")
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return order_places(self.order, classes)
 
     @entry_point("{class}")
-    def check_order(self, classes: Sequence[Any]) -> None:
+    def _check_order(self, classes: Sequence[Any]) -> None:
         require_order(self.order, classes)
 
     @entry_point("{class}")
@@ -218,18 +214,32 @@ class WeightedExponential(_HitsOnly):
         return np.diag(np.exp(-self.gamma * (places + self.first_index)))
 
 
-def _distance(places: FloatArray) -> FloatArray:
-    """Return |i - j| / (K - 1) for the places of the classes on their scale; all 0 for a single class."""
-    return np.asarray(np.abs(np.subtract.outer(places, places)) / max(len(places) - 1, 1))
-
-
 class _OnScale(_LinearMetric):
     """Base of the linear metrics of distances on a scale: an undecided row costs a share of its whole length."""
 
-    def price(self, A: FloatArray, cost: float) -> FloatArray:
+    order: Sequence[Any] | None
+    power: ClassVar[int]
+
+    @entry_point("{class}")
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return order_places(self.order, classes)
+
+    @entry_point("{class}")
+    def _check_order(self, classes: Sequence[Any]) -> None:
+        if len(classes) > 2:  # two classes are as far apart in either order
+            require_order(self.order, classes)
+
+    @entry_point("{class}")
+    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
+        places = ranks(self.order, priors.shape[-1], classes)
+        distance = np.abs(np.subtract.outer(places, places)) / max(len(places) - 1, 1)
+        return np.asarray(1 - distance**self.power)
+
+    def _price(self, A: FloatArray, cost: float) -> FloatArray:
         return np.full(A.shape[:-1], 1.0 - cost)
 
 
+@register("ordinal")
 @dataclass(frozen=True, eq=False)
 class Ordinal(_OnScale):
     """Closeness on an ordered scale, ``sum_ij (1 - |i - j| / (K - 1)) C[i, j]``.
@@ -261,22 +271,11 @@ class Ordinal(_OnScale):
 
     order: Sequence[Any] | None = None
 
-    name: ClassVar[str] = "ordinal"
-
-    @entry_point("{class}")
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return order_places(self.order, classes)
-
-    @entry_point("{class}")
-    def check_order(self, classes: Sequence[Any]) -> None:
-        if len(classes) > 2:  # two classes are as far apart in either order
-            require_order(self.order, classes)
-
-    @entry_point("{class}")
-    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return 1 - _distance(ranks(self.order, priors.shape[-1], classes))
+    traits = Traits(name="ordinal", family="linear", concave=True, fixed_form=True)
+    power = 1
 
 
+@register("squared_ordinal")
 @dataclass(frozen=True, eq=False)
 class SquaredOrdinal(_OnScale):
     """Closeness on an ordered scale by squares, ``sum_ij (1 - (i - j)^2 / (K - 1)^2) C[i, j]``.
@@ -307,22 +306,11 @@ class SquaredOrdinal(_OnScale):
 
     order: Sequence[Any] | None = None
 
-    name: ClassVar[str] = "squared_ordinal"
-
-    @entry_point("{class}")
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return order_places(self.order, classes)
-
-    @entry_point("{class}")
-    def check_order(self, classes: Sequence[Any]) -> None:
-        if len(classes) > 2:  # two classes are as far apart in either order
-            require_order(self.order, classes)
-
-    @entry_point("{class}")
-    def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        return 1 - _distance(ranks(self.order, priors.shape[-1], classes)) ** 2
+    traits = Traits(name="squared_ordinal", family="linear", concave=True, fixed_form=True)
+    power = 2
 
 
+@register("cost", needs="cost", example="Cost(cost=[[0, 1], [5, 0]])")
 @dataclass(frozen=True, eq=False)
 class Cost(_LinearMetric):
     """Minus the mean cost of a decision, ``-sum_ij cost[i, j] C[i, j]``.
@@ -360,8 +348,7 @@ class Cost(_LinearMetric):
     cost: FloatArray
     classes: Sequence[Any] | None = None
 
-    name: ClassVar[str] = "cost"
-    loss_name: ClassVar[str | None] = "mean cost"
+    declared = Traits(name="cost", family="linear", concave=True, fixed_form=True, loss_name="mean cost")
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -370,9 +357,9 @@ class Cost(_LinearMetric):
         shape = np.shape(self.cost)
         if len(shape) == 2 and shape[0] > 1 and shape[1] == shape[0] + 1:
             table = np.concatenate([np.asarray(self.cost, dtype=np.float64), np.zeros((1, shape[1]))])
-            object.__setattr__(self, "cost", _check_matrix(table, "cost")[:-1])
+            object.__setattr__(self, "cost", check_matrix(table, "cost")[:-1])
         else:
-            object.__setattr__(self, "cost", _check_matrix(self.cost, "cost"))
+            object.__setattr__(self, "cost", check_matrix(self.cost, "cost"))
         if not (self.classes is None or len(set(self.classes)) == len(self.classes) == self.cost.shape[-2]):
             raise InvalidParameter(
                 "classes",
@@ -380,27 +367,24 @@ class Cost(_LinearMetric):
                 repr(self.classes),
             )
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-float(self.cost.max()), -float(self.cost.min()))
-
-    @property
-    def priced(self) -> bool:
-        return bool(self.cost.shape[-1] > self.cost.shape[-2])
+    @cached_property
+    def traits(self) -> Traits:
+        limits = (-float(self.cost.max()), -float(self.cost.min()))
+        return replace(self.declared, range=limits, prices_abstentions=self.cost.shape[-1] > self.cost.shape[-2])
 
     @entry_point("{class}")
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
-        if self.priced:
+        if self.traits.prices_abstentions:
             raise InvalidParameter(
                 "cost",
                 problem="a cost of shape (K, K + 1) includes the cost of abstaining, but the rule may not abstain",
                 remedy=f"set {argument('abstain', True)}, or use a cost of shape (K, K)",
             )
         table = self._in_order(classes)
-        _check_size(table, priors.shape[-1], "cost")
+        check_size(table, priors.shape[-1], "cost")
         return -table
 
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return () if self.classes is None else self._rows_of(classes)
 
     @entry_point("{class}")
@@ -428,29 +412,29 @@ class Cost(_LinearMetric):
             raise InvalidParameter(
                 "classes", problem=f"{mention('classes')} needs the class labels, which are not known here"
             )
-        assert classes is not None
         rows = self._rows_of(list(classes))
         extra = range(len(self.classes), self.cost.shape[-1])
         return self.cost[..., list(rows), :][..., [*rows, *extra]]
 
-    def price(self, A: FloatArray, cost: float) -> FloatArray:
+    def _price(self, A: FloatArray, cost: float) -> FloatArray:
         return np.full(A.shape[:-1], -cost)  # in the units of the table
 
     @entry_point("{class}")
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         priors = as_shares(priors)
-        if not self.priced:
+        if not self.traits.prices_abstentions:
             raise InvalidParameter(
                 "cost",
                 problem="the table does not include the cost of abstaining",
                 remedy=f"add a last column, for shape (K, K + 1), or set {argument('abstain')} to the cost",
             )
         table = self._in_order(None if classes is None else list(classes)[: priors.shape[-1] - 1])
-        _check_size(table[:, :-1], priors.shape[-1] - 1, "cost")
+        check_size(table[:, :-1], priors.shape[-1] - 1, "cost")
         matrix = with_column(-table[:, :-1], -table[:, -1])
         return Linear(matrix, prior_limits(matrix, priors))
 
 
+@register("balanced_accuracy")
 @dataclass(frozen=True, eq=False)
 class BalancedAccuracy(_HitsOnly):
     """Mean recall of the classes that occur, ``mean_i C[i, i] / pi_i``; linear once pi is known.
@@ -482,37 +466,28 @@ class BalancedAccuracy(_HitsOnly):
 
     adjusted: bool = False
 
-    name: ClassVar[str] = "balanced_accuracy"
-    by_class: ClassVar[bool] = True
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-1.0 if self.adjusted else 0.0, 1.0)
+    @cached_property
+    def traits(self) -> Traits:
+        limits = (-1.0 if self.adjusted else 0.0, 1.0)
+        return Traits(name="balanced_accuracy", family="linear", range=limits, concave=True, by_class=True)
 
     def matrix(self, priors: FloatArray, classes: Sequence[Any] | None) -> FloatArray:
         n_present = np.sum(priors > EMPTY, axis=-1, keepdims=True).astype(np.float64)
         share = divide(np.ones_like(n_present), n_present)
-        matrix = on_diagonal(divide(share, priors))
+        matrix = diagonal_plus_columns(divide(share, priors))
         if not self.adjusted:
             return matrix
         return divide(matrix - share[..., None], np.where(n_present > 1, 1 - share, 0.0)[..., None])
 
-    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> None:
-        return None
-
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         priors = confusion.sum(axis=-1)
-        # Each recall in it falls as C[i, i] / pi_i does.
-        return -divide(
-            np.diagonal(confusion) * np.diagonal(self.matrix(priors, classes) - self._chance(priors)), priors
-        )
-
-    def _chance(self, priors: FloatArray) -> float:
-        """What is added to every entry of A, adjusted."""
         n_present = int(np.sum(priors > EMPTY))
-        return -1.0 / (n_present - 1) if self.adjusted and n_present > 1 else 0.0
+        chance = -1.0 / (n_present - 1) if self.adjusted and n_present > 1 else 0.0  # in every entry of A, adjusted
+        # Each recall in it falls as C[i, i] / pi_i does.
+        return -divide(np.diagonal(confusion) * np.diagonal(self.matrix(priors, classes) - chance), priors)
 
 
+@register("recall")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recall(ClassRatio):
     """Recall of a class, ``C[k, k] / pi_k``; linear once pi is known.
@@ -545,21 +520,21 @@ class Recall(ClassRatio):
     0.5
     """
 
-    name: ClassVar[str] = "recall"
-    rising: ClassVar[bool] = True
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
+    declared = Traits(
+        name="recall",
+        family="linear",
+        concave=True,
+        monotone=True,
+        degenerate=(
+            "Recall of {} alone is highest if that class is always predicted; aim at 'balanced_accuracy', 'f1' or "
+            "'g_mean' instead."
+        ),
+    )
     numerator = Terms(hit=1.0)
     denominator = Terms(true=1.0)
 
-    @property
-    def degenerate(self) -> str:
-        return (
-            f"Recall of {self.describe_class()} alone is highest if that class is always predicted; aim at "
-            f"'balanced_accuracy', 'f1' or 'g_mean' instead."
-        )
 
-
+@register("specificity")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Specificity(ClassRatio):
     """Share of the rows of other classes not predicted as the class, ``sum_(i, j != k) C[i, j] / (1 - pi_k)``.
@@ -591,21 +566,21 @@ class Specificity(ClassRatio):
     0.6666666666666666
     """
 
-    name: ClassVar[str] = "specificity"
-    rising: ClassVar[bool] = True
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
+    declared = Traits(
+        name="specificity",
+        family="linear",
+        concave=True,
+        monotone=True,
+        degenerate=(
+            "Specificity for {} alone is highest if that class is never predicted; aim at 'balanced_accuracy', 'f1' "
+            "or 'g_mean' instead."
+        ),
+    )
     numerator = Terms(hit=1.0, true=-1.0, predicted=-1.0, total=1.0)
     denominator = Terms(true=-1.0, total=1.0)
 
-    @property
-    def degenerate(self) -> str:
-        return (
-            f"Specificity for {self.describe_class()} alone is highest if that class is never predicted; aim at "
-            f"'balanced_accuracy', 'f1' or 'g_mean' instead."
-        )
 
-
+@register("false_positive_rate")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FalsePositiveRate(ClassRatio):
     """Share of the rows of other classes that are predicted as the class, ``sum_(i != k) C[i, k] / (1 - pi_k)``.
@@ -636,20 +611,20 @@ class FalsePositiveRate(ClassRatio):
     0.3333
     """
 
-    name: ClassVar[str] = "false_positive_rate"
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
+    declared = Traits(
+        name="false_positive_rate",
+        family="linear",
+        concave=True,
+        degenerate=(
+            "The false positive rate of {} alone is highest if that class is always predicted, which is rarely "
+            "intended; bound it with subject_to instead, under another metric."
+        ),
+    )
     numerator = Terms(hit=-1.0, predicted=1.0)
     denominator = Terms(true=-1.0, total=1.0)
 
-    @property
-    def degenerate(self) -> str:
-        return (
-            f"The false positive rate of {self.describe_class()} alone is highest if that class is always "
-            "predicted, which is rarely intended; bound it with subject_to instead, under another metric."
-        )
 
-
+@register("share")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictedShare(ClassRatio):
     """Share of the rows that are predicted as the class, ``sum_i C[i, k]``.
@@ -680,15 +655,18 @@ class PredictedShare(ClassRatio):
     0.375
     """
 
-    name: ClassVar[str] = "share"
-    family: ClassVar[str] = "linear"
-    concave: ClassVar[bool] = True
+    declared = Traits(
+        name="share",
+        family="linear",
+        concave=True,
+        degenerate=(
+            "The predicted share of {} alone is highest if that class is always predicted, which is rarely intended; "
+            "bound it with subject_to instead, under another metric."
+        ),
+    )
     numerator = Terms(predicted=1.0)
     denominator = Terms(total=1.0)
 
-    @property
-    def degenerate(self) -> str:
-        return (
-            f"The predicted share of {self.describe_class()} alone is highest if that class is always "
-            "predicted, which is rarely intended; bound it with subject_to instead, under another metric."
-        )
+
+register("macro_recall")(averaged(Recall, "macro"))
+register("macro_specificity")(averaged(Specificity, "macro"))

@@ -1,13 +1,14 @@
-"""Which classes a metric is about, in each of several outputs.
+"""Metrics of several outputs, and the classes that they name in each of them.
 
-Owns `pos_label`, and the refusal to guess: which class is the positive one, in which order classes come, and whether
-outputs of different classes may be pooled. Must not know data, rules or solvers.
+Nothing is guessed: not which class is positive, nor the order of classes, nor whether outputs of different classes may
+be pooled. Must not know rows, rules or solvers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ..core.labels import python_label, python_labels
-from .base import Metric
+from .base import Form, Metric, Traits
 
 __all__ = [
     "PerOutput",
@@ -29,12 +30,14 @@ __all__ = [
 
 Classes = Sequence[Sequence[Any] | NDArray[Any]]
 
-_LISTED = 6  # outputs of one metric, beyond which some are left out of its name
+_MAX_LISTED = 6  # outputs of one metric that its name lists
+
+_OF_ALL = ("concave", "smooth", "monotone", "fixed_form")  # traits of several metrics if all have them; others if any
 
 
 @dataclass(frozen=True, eq=False)
 class PerOutput(Metric):
-    """A metric with a class of its own for each of several outputs, or a metric of its own for each.
+    """A metric for each of several outputs, which may differ by the positive class only.
 
     Parameters
     ----------
@@ -53,12 +56,26 @@ class PerOutput(Metric):
     names: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:  # type: ignore[override]  # that of what it holds
-        return self.metrics[0].name if self.kinds is None else self.title(range(len(self.metrics)))
+    @cached_property
+    def traits(self) -> Traits:
+        parts = [metric.traits for metric in self._distinct]
+        low, high = zip(*(part.range for part in parts), strict=True)
+        same = self.kinds is None
+        merged: dict[str, Any] = {
+            name: (all if name in _OF_ALL else any)(getattr(part, name) for part in parts)
+            for name, value in vars(Traits()).items()
+            if isinstance(value, bool)
+        }
+        return Traits(
+            name=parts[0].name if same else self.title(range(len(self.metrics))),
+            range=(min(low), max(high)),
+            loss_name=parts[0].loss_name if same else None,
+            degenerate=parts[0].degenerate if same else self._degenerate(),
+            **(merged | {"needs_positive": False}),  # positive classes are given for each output
+        )
 
     def title(self, outputs: Iterable[int]) -> str:
-        """Say which outputs, of those given by position, have which metric; many are counted instead of listed."""
+        """Describe which of these outputs have which metric; many are counted instead of listed."""
         assert self.kinds is not None
         shared: dict[int, list[str]] = {}
         for m in outputs:
@@ -66,61 +83,32 @@ class PerOutput(Metric):
         return ", ".join(f"{self.names[kind]} ({_few(outputs)})" for kind, outputs in shared.items())
 
     @property
-    def each(self) -> tuple[Metric, ...]:
+    def _distinct(self) -> tuple[Metric, ...]:
         return tuple({id(metric): metric for metric in self.metrics}.values())
 
-    @property
-    def range(self) -> tuple[float, float]:
-        low, high = zip(*(metric.range for metric in self.each), strict=True)
-        return min(low), max(high)
-
-    @property
-    def degenerate(self) -> str | None:
-        if self.kinds is None:
-            return self.metrics[0].degenerate
-        said: dict[str, list[int]] = {}
+    def _degenerate(self) -> str | None:
+        outputs_of: dict[str, list[int]] = {}
         for m, metric in enumerate(self.metrics):
-            if metric.degenerate is not None:
-                said.setdefault(metric.degenerate, []).append(m)
-        return " ".join(f"{self.title(outputs)}: {words}" for words, outputs in said.items()) or None
+            if metric.traits.degenerate is not None:
+                outputs_of.setdefault(metric.traits.degenerate, []).append(m)
+        return " ".join(f"{self.title(outputs)}: {sentence}" for sentence, outputs in outputs_of.items()) or None
 
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return all(metric.smooth for metric in self.each)
+    def _map_outputs(self, change: Callable[[Metric], Metric]) -> PerOutput:
+        changed = {id(metric): change(metric) for metric in self.metrics}
+        return replace(self, metrics=tuple([changed[id(metric)] for metric in self.metrics]))
 
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return any(metric.by_class for metric in self.each)
-
-    @property
-    def costly(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return any(metric.costly for metric in self.each)
-
-    @property
-    def whole_rows(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return any(metric.whole_rows for metric in self.each)
-
-    @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]  # that of what it holds
-        return any(metric.lower_is_better for metric in self.each)
-
-    @property
-    def loss_name(self) -> str | None:  # type: ignore[override]  # that of what it holds
-        return self.metrics[0].loss_name if self.kinds is None else None
-
-    def maximised(self) -> PerOutput:
-        if all(metric.maximised() is metric for metric in self.each):
+    def _maximised(self) -> PerOutput:
+        if all(metric._maximised() is metric for metric in self._distinct):
             return self
-        made = {id(metric): metric.maximised() for metric in self.metrics}
-        metrics, names = tuple([made[id(metric)] for metric in self.metrics]), list(self.names)
-        for metric, kind in zip(self.metrics, self.kinds or (), strict=False):
-            names[kind] = made[id(metric)].name if metric.lower_is_better else names[kind]
-        return replace(self, metrics=metrics, names=tuple(names))
+        maximised, names = self._map_outputs(lambda metric: metric._maximised()), list(self.names)
+        for metric, new, kind in zip(self.metrics, maximised.metrics, self.kinds or (), strict=False):
+            names[kind] = new.name if metric.traits.lower_is_better else names[kind]
+        return replace(maximised, names=tuple(names))
 
-    def of_output(self, output: int) -> Metric:
+    def _of_output(self, output: int) -> Metric:
         return self.metrics[output]
 
-    def of_outputs(self, outputs: Sequence[int]) -> Metric:
+    def _of_outputs(self, outputs: Sequence[int]) -> Metric:
         metrics = tuple([self.metrics[m] for m in outputs])
         if self.kinds is not None and len({self.kinds[m] for m in outputs}) > 1:
             kinds, names = tuple([self.kinds[m] for m in outputs]), tuple([self.outputs[m] for m in outputs])
@@ -128,28 +116,22 @@ class PerOutput(Metric):
         return metrics[0] if all(metric is metrics[0] for metric in metrics) else PerOutput(metrics)
 
     @entry_point("{class}")
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
         raise InvalidType("metric", problem="each output has its own metric", remedy="bind of_output(m)")
 
 
 def _few(names: Sequence[str]) -> str:
     return (
         ", ".join(names)
-        if len(names) <= _LISTED
-        else f"{', '.join(names[: _LISTED - 1])} and {len(names) - _LISTED + 1} more"
+        if len(names) <= _MAX_LISTED
+        else f"{', '.join(names[: _MAX_LISTED - 1])} and {len(names) - _MAX_LISTED + 1} more"
     )
 
 
 def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:
-    """Return the metric of the positive class, or classes, that a user names.
+    """Return the metric with the positive class that a user gives, one label for all outputs or a list of M labels.
 
-    Parameters
-    ----------
-    metric : Metric
-    pos_label : object, or list of M objects
-        One for all outputs, or one each.
-    several : bool
-        Whether there are several outputs, or one that is given as a column.
+    `several` is whether y is 2-D, so that there may be one label for each output.
 
     Examples
     --------
@@ -157,32 +139,29 @@ def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:
     >>> from metricwise.metrics.naming import with_positive
     >>> with_positive(FBeta(), "fraud", False).pos_label
     'fraud'
-    >>> with_positive(FBeta(), ["fraud", "late"], True).of_output(1).pos_label
+    >>> with_positive(FBeta(), ["fraud", "late"], True)._of_output(1).pos_label
     'late'
     """
     column = getattr(pos_label, "ndim", 0) == 1
-    given = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
-    labels = list(given) if isinstance(given, (list, tuple)) else [given]
-    good = len(labels) > 0 and (several or not isinstance(given, (list, tuple)))
+    positive = python_labels(np.asarray(pos_label)) if column else python_label(pos_label)
+    labels = list(positive) if isinstance(positive, (list, tuple)) else [positive]
+    good = len(labels) > 0 and (several or not isinstance(positive, (list, tuple)))
     if not good or not all(isinstance(label, Hashable) and label == label for label in labels):
         raise InvalidParameter(
             "pos_label",
             "be one label or, for a 2-D y, a list with one label for each output",
-            shown(given),
+            shown(positive),
             owner="metric",
         )
-    made = {label: metric.with_positive(label) for label in labels}
+    made = {label: metric._with_positive(label) for label in labels}
     return made[labels[0]] if len(made) == 1 else PerOutput(tuple(made[label] for label in labels))
 
 
 def _by_labels(metric: Metric, classes: Classes) -> Iterator[tuple[int, Metric, tuple[Any, ...]]]:
     """Yield an output, its metric and its labels, once for outputs that share both."""
-    seen = set()
-    for m, labels in enumerate(classes):
-        own = metric.of_output(m)
-        if (id(own), id(labels)) not in seen:
-            seen.add((id(own), id(labels)))
-            yield m, own, tuple(python_labels(np.asarray(labels)))
+    distinct = {(id(metric._of_output(m)), id(labels)): m for m, labels in reversed(list(enumerate(classes)))}
+    for m in sorted(distinct.values()):
+        yield m, metric._of_output(m), tuple(python_labels(np.asarray(classes[m])))
 
 
 def same_classes(classes: Classes) -> bool:
@@ -192,14 +171,7 @@ def same_classes(classes: Classes) -> bool:
 
 
 def check_same_classes(classes: Classes, remedy: str = "") -> None:
-    """Refuse to pool outputs of different classes unasked.
-
-    Parameters
-    ----------
-    classes : sequence of M label sequences
-    remedy : str
-        What may be done besides, as a sentence.
-    """
+    """Refuse to pool outputs of different classes where no average was given; `remedy` is a further sentence."""
     if same_classes(classes):
         return
     first = python_labels(np.asarray(classes[0]))
@@ -216,13 +188,7 @@ def check_same_classes(classes: Classes, remedy: str = "") -> None:
 
 
 def check_classes(metric: Metric, classes: Classes) -> None:
-    """Refuse classes of which nothing says what the metric must know: which is the positive one, or their order.
-
-    Parameters
-    ----------
-    metric : Metric
-    classes : sequence of M label sequences
-    """
+    """Refuse classes without a positive class or an order, where the metric needs one."""
     if isinstance(metric, PerOutput) and len(metric.metrics) != len(classes):
         raise InvalidParameter(
             "pos_label",
@@ -230,10 +196,10 @@ def check_classes(metric: Metric, classes: Classes) -> None:
             len(metric.metrics),
             owner="metric",
         )
-    for m, own, labels in _by_labels(metric, classes):
+    for m, of_output, labels in _by_labels(metric, classes):
         try:
-            own.places(labels)
-            own.check_order(labels)
+            of_output._places(labels)
+            of_output._check_order(labels)
         except InvalidParameter as error:
             raise (error.within(after=f" (output {m})") if len(classes) > 1 else error) from None
 
@@ -241,13 +207,10 @@ def check_classes(metric: Metric, classes: Classes) -> None:
 def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
     """Return the metric of outputs that are pooled, and the labels to bind it to: those of the widest output.
 
-    Raises
-    ------
-    ValueError
-        If a class that the metric names does not stand at the same position in all outputs.
+    A class that the metric names must have the same position in all outputs.
     """
     groups = list(_by_labels(metric, classes))
-    if groups[0][1].reads_labels and not same_classes(classes):
+    if groups[0][1].traits.reads_labels and not same_classes(classes):
         raise InvalidParameter(
             "metric",
             problem=(
@@ -257,33 +220,34 @@ def pooled(metric: Metric, classes: Classes) -> tuple[Metric, tuple[Any, ...]]:
             remedy=f"use {argument('average', 'macro')}",
             owner="metric",
         )
-    found = {own.places(labels): m for m, own, labels in groups}
-    if len(found) > 1:
-        (here, first), (there, second) = list(found.items())[:2]
+    positions = {of_output._places(labels): m for m, of_output, labels in groups}
+    if len(positions) > 1:
+        (places, first), (other_places, second) = list(positions.items())[:2]
         raise InvalidParameter(
             "",
             problem=(
                 "a class given by label must have the same position in all outputs that are pooled by "
-                f"'micro' or 'instance', but it is at {_words(here)} in output {first} and at "
-                f"{_words(there)} in output {second}"
+                f"'micro' or 'instance', but it is at {_text(places)} in output {first} and at "
+                f"{_text(other_places)} in output {second}"
             ),
             remedy=f"use {argument('average', 'macro')}, or put the classes of all outputs in one order",
             owner=type(groups[0][1]).__name__,
         )
-    _, own, labels = max(groups, key=lambda group: len(group[2]))
-    return own, labels
+    _, widest, labels = max(groups, key=lambda group: len(group[2]))
+    return widest, labels
 
 
-def _words(places: tuple[int, ...]) -> str:
+def _text(places: tuple[int, ...]) -> str:
     return str(places[0]) if len(places) == 1 else str(list(places))
 
 
 def positive_places(metric: Metric, classes: Classes) -> NDArray[np.intp] | None:
     """Return the position of the positive class of each output, of shape (M,); None for a metric that has none."""
-    found = {}
-    for m, own, labels in _by_labels(metric, classes):
-        places = own.places(labels)
+    positions = {}
+    for m, of_output, labels in _by_labels(metric, classes):
+        places = of_output._places(labels)
         if not places:
             return None
-        found[id(own), id(classes[m])] = places[0]
-    return np.array([found[id(metric.of_output(m)), id(labels)] for m, labels in enumerate(classes)], dtype=np.intp)
+        positions[id(of_output), id(classes[m])] = places[0]
+    keys = [(id(metric._of_output(m)), id(labels)) for m, labels in enumerate(classes)]
+    return np.array([positions[key] for key in keys], dtype=np.intp)

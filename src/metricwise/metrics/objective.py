@@ -1,13 +1,11 @@
 """What a solver maximises: a metric, averaged over outputs, bound to the class priors of the data.
 
-Owns the join of metric and average. An objective is a weighted sum over groups of ``psi_g(C_g)``, where ``C_g`` is the
-pooled confusion of the outputs of a group; groups never interact, so a solver may treat each by itself. Only where it
-is the least of them instead, they do: that is for solvers of constraints. Must not know data or solvers.
+An objective is a weighted sum over groups of outputs of ``psi_g(C_g)``, where ``C_g`` is the pooled confusion of a
+group, or the smallest of these values. In a sum, a solver may treat each group by itself. Must not know rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,18 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.labels import python_labels
 from ..core.losses import Loss, diagonal_form
-from ._common import on_diagonal
+from ..core.matrices import FloatArray, diagonal_plus_columns, inner, quotient
 from .averages import Grouping
-from .base import FractionalLinear, Increasing, Linear, Metric, inner, quotient
-from .naming import pooled
-from .recall_means import LeastPart
-from .summary import OfShares
+from .base import Form, FractionalLinear, Increasing, Linear, Metric, MinimumForm, ShareForm
 
-__all__ = ["Objective", "Ratio", "make_objective"]
+__all__ = ["Objective", "Ratio"]
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
@@ -77,27 +70,27 @@ class Ratio:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """A weighted sum over groups of a metric of the pooled confusion; build with :func:`make_objective`.
+    """A weighted sum over groups of a metric of the pooled confusion.
+
+    Build it with :func:`metricwise.metrics.aim.make_objective`.
 
     Parameters
     ----------
     metric : Metric
-        Not bound.
     metrics : tuple of G Metric
-        That of each group, not bound: the same, unless outputs were given one each.
+        That of each group: the same, unless outputs were given one each.
     grouping : Grouping
     priors : ndarray of shape (G, K)
         Pooled class priors, with the padding.
     labels : tuple of G label tuples or None
         What a class given by label refers to.
-    bound : tuple of (ndarray of int, Metric)
+    bound : tuple of (ndarray of int, Form)
         Groups with the same classes, and the metric bound to their priors as one stack.
     n_classes : ndarray of shape (M,)
     frozen : ndarray of shape (M,), bool
-        Outputs that keep argmax: they have no label or one class, and a group of their own.
+        Outputs that keep argmax: they have no label or one class, and are a group each.
     padding : ndarray of shape (G, K, K), optional
-        A confusion that every rule has beside its own, in units of the whole: what is known before any row is seen. The
-        metric is that of both together.
+        Smoothing: a confusion that is added to that of every rule, relative to the total weight 1.
     """
 
     metric: Metric
@@ -105,7 +98,7 @@ class Objective:
     grouping: Grouping
     priors: FloatArray
     labels: tuple[tuple[Any, ...] | None, ...]
-    bound: tuple[tuple[IntArray, Metric], ...]
+    bound: tuple[tuple[IntArray, Form], ...]
     n_classes: IntArray
     frozen: NDArray[np.bool_]
     padding: FloatArray | None = None
@@ -116,12 +109,12 @@ class Objective:
         return int(self.n_classes.max())
 
     @cached_property
-    def _batches(self) -> tuple[tuple[IntArray | slice, int, Metric], ...]:
-        """Groups with the same classes, how many those are, and the metric; a single part needs no index."""
-        alone = len(self.bound) == 1
+    def _batches(self) -> tuple[tuple[IntArray | slice, int, Form], ...]:
+        """Groups with the same classes, the number of these classes, and the form; a single batch needs no index."""
+        single = len(self.bound) == 1
         return tuple(
-            (slice(None) if alone else groups, int(self.grouping.n_classes[groups[0]]), metric)
-            for groups, metric in self.bound
+            (slice(None) if single else groups, int(self.grouping.n_classes[groups[0]]), form)
+            for groups, form in self.bound
         )
 
     @cached_property
@@ -135,8 +128,8 @@ class Objective:
         """Return psi_g of pooled confusions of shape (..., G, K, K), as (..., G)."""
         out = np.empty(C.shape[:-2])
         C = self._padded(C)
-        for groups, k, metric in self._batches:
-            out[..., groups] = metric.value(C[..., groups, :k, :k])
+        for groups, k, form in self._batches:
+            out[..., groups] = form.value(C[..., groups, :k, :k])
         return out
 
     def value(self, C: FloatArray) -> float:
@@ -152,7 +145,7 @@ class Objective:
         return np.asarray(values.min(axis=-1) if self.grouping.least else values @ self.grouping.weight)
 
     def weight_at(self, values: FloatArray) -> FloatArray:
-        """Return by how much the value of each group counts, (G,), where they are such: of the least one, 1."""
+        """Return the weight of the value of each group, (G,), at these values: with `least`, 1 for the smallest."""
         if not self.grouping.least:
             return self.grouping.weight
         return np.asarray(np.arange(len(values)) == values.argmin(), dtype=np.float64)
@@ -161,13 +154,13 @@ class Objective:
         """Return d psi_g / d C_g at pooled confusions (..., G, K, K), in that shape."""
         out = np.zeros(C.shape)
         C = self._padded(C)
-        for groups, k, metric in self._batches:
-            out[..., groups, :k, :k] = metric.gradient(C[..., groups, :k, :k])
+        for groups, k, form in self._batches:
+            out[..., groups, :k, :k] = form.gradient(C[..., groups, :k, :k])
         return out if self.padding is None else out / self._size
 
     @cached_property
     def _size(self) -> FloatArray:
-        """What a confusion and its padding sum to, (G, 1, 1)."""
+        """The sum of a confusion and its padding, (G, 1, 1)."""
         assert self.padding is not None
         return np.asarray(1.0 + self.padding.sum(axis=(1, 2), keepdims=True))
 
@@ -185,10 +178,8 @@ class Objective:
         k = int(self.grouping.n_classes[group])
         if self.padding is not None:
             C = (C + self.padding[group]) / self._size[group]
-        metric = (
-            self.metrics[group].of_rows(self.grouping.total[group]).bind(self.priors[group, :k], self.labels[group])
-        )
-        return metric.value(C[:, :k, :k])
+        metric = self.metrics[group]._of_rows(self.grouping.total[group])
+        return metric.bind(self.priors[group, :k], self.labels[group]).value(C[:, :k, :k])
 
     @cached_property
     def row_priors(self) -> FloatArray:
@@ -200,27 +191,27 @@ class Objective:
         out = np.zeros_like(C)
         for g in range(len(C)):
             k = int(self.grouping.n_classes[g])
-            metric = self.metrics[g].of_rows(self.grouping.total[g])
-            out[g, :k, :k] = metric.free_gradient(C[g, :k, :k], self.labels[g])
+            metric = self.metrics[g]._of_rows(self.grouping.total[g])
+            out[g, :k, :k] = metric._free_gradient(C[g, :k, :k], self.labels[g])
         return out
 
     @cached_property
     def _sizes(self) -> list[int]:
         """Numbers in the summaries of each batch of groups."""
-        return [metric.summary(np.zeros((k, k))).shape[-1] for _, k, metric in self._batches]
+        return [form.summary(np.zeros((k, k))).shape[-1] for _, k, form in self._batches]
 
     def summarise(self, C: FloatArray) -> FloatArray:
-        """Return all that matters of pooled confusions (..., G, K, K): D numbers of each, (..., G, D), affine in C."""
+        """Return the summaries (..., G, D) of pooled confusions (..., G, K, K), which are affine in C."""
         out = np.zeros((*C.shape[:-2], max(self._sizes)))
         C = self._padded(C)
-        for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True):
-            out[..., groups, :size] = metric.summary(C[..., groups, :k, :k])
+        for (groups, k, form), size in zip(self._batches, self._sizes, strict=True):
+            out[..., groups, :size] = form.summary(C[..., groups, :k, :k])
         return out
 
     @property
     def of_shares(self) -> bool:
-        """Whether all that matters of a confusion are its hits and its predicted shares."""
-        return all(isinstance(metric, OfShares) for _, metric in self.bound)
+        """Whether the values depend on hits and predicted shares only."""
+        return all(isinstance(form, ShareForm) for _, form in self.bound)
 
     def summarise_shares(self, shares: FloatArray) -> FloatArray:
         """Return the summaries (..., G, D) of pooled hits and predicted shares (..., G, 2, K)."""
@@ -228,63 +219,63 @@ class Objective:
             padding = np.stack([np.diagonal(self.padding, axis1=1, axis2=2), self.padding.sum(axis=1)], axis=1)
             shares = (shares + padding) / self._size
         out = np.zeros((*shares.shape[:-2], max(self._sizes)))
-        for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True):
-            assert isinstance(metric, OfShares)
-            own = shares[..., groups, :, :k]
-            out[..., groups, :size] = metric.summary_of(own[..., 0, :], own[..., 1, :])
+        for (groups, k, form), size in zip(self._batches, self._sizes, strict=True):
+            assert isinstance(form, ShareForm)
+            hits, columns = np.moveaxis(shares[..., groups, :, :k], -2, 0)
+            out[..., groups, :size] = form.summary_of(hits, columns)
         return out
 
     def values_at(self, summaries: FloatArray) -> FloatArray:
         """Return psi_g of summaries of shape (..., G, D), as (..., G)."""
         out = np.empty(summaries.shape[:-1])
-        for (groups, _, metric), size in zip(self._batches, self._sizes, strict=True):
-            out[..., groups] = metric.value_at(summaries[..., groups, :size])
+        for (groups, _, form), size in zip(self._batches, self._sizes, strict=True):
+            out[..., groups] = form.value_at(summaries[..., groups, :size])
         return out
 
     def slopes_at(self, summaries: FloatArray) -> FloatArray:
         """Return d psi_g / d summary_g at summaries (..., G, D), in that shape."""
         out = np.zeros(summaries.shape)
-        for (groups, _, metric), size in zip(self._batches, self._sizes, strict=True):
-            out[..., groups, :size] = metric.slope_at(summaries[..., groups, :size])
+        for (groups, _, form), size in zip(self._batches, self._sizes, strict=True):
+            out[..., groups, :size] = form.slope_at(summaries[..., groups, :size])
         return out
 
     def loss_of(self, slopes: FloatArray) -> Loss:
         """Return the loss whose rule rises most along slopes of the summaries, (G, D)."""
-        forms = [
-            (groups, k, metric.form_of(slopes[groups, :size]))
-            for (groups, k, metric), size in zip(self._batches, self._sizes, strict=True)
+        gradients = [
+            (groups, k, form.gradient_parts(slopes[groups, :size]))
+            for (groups, k, form), size in zip(self._batches, self._sizes, strict=True)
         ]
         shape = (self.grouping.n_groups, self.width)
         # Two classes need no offset (Loss.from_tensor), so that equal columns tie exactly.
-        if self.width > 2 and all(len(form) == 2 for _, _, form in forms):
+        if self.width > 2 and all(len(parts) == 2 for _, _, parts in gradients):
             diagonal, offset = np.zeros(shape), np.zeros(shape)
-            for groups, k, form in forms:
-                diagonal[groups, :k], offset[groups, :k] = -form[0], -form[1]
+            for groups, k, parts in gradients:
+                diagonal[groups, :k], offset[groups, :k] = -parts[0], -parts[1]
             return Loss(diagonal=diagonal, offset=offset)
         matrix = np.zeros((*shape, self.width))
-        for groups, k, form in forms:
-            matrix[groups, :k, :k] = form[0] if len(form) == 1 else _matrix_of(*form)
+        for groups, k, parts in gradients:
+            matrix[groups, :k, :k] = parts[0] if len(parts) == 1 else diagonal_plus_columns(*parts)
         return Loss.from_tensor(-matrix)
 
     @property
     def concave(self) -> bool:
         """Whether every group's metric is concave."""
-        return all(metric.concave for _, metric in self.bound)
+        return all(form.traits.concave for _, form in self.bound)
 
     @property
-    def rising(self) -> bool:
-        """Whether all classes are two, and no group's metric falls where a right decision replaces a wrong one."""
-        return self.width == 2 and all(metric.rising for _, metric in self.bound)
+    def monotone(self) -> bool:
+        """Whether there are two classes, and no metric decreases when a right decision replaces a wrong one."""
+        return self.width == 2 and all(form.traits.monotone for _, form in self.bound)
 
     @property
-    def costly(self) -> bool:
-        """Whether a value takes a call of the user's function."""
-        return self.metric.costly
+    def slow(self) -> bool:
+        """Whether a value requires a call of a user's function."""
+        return self.metric.traits.slow
 
     @property
     def family(self) -> str:
-        """The family of the bound metric, in words."""
-        return self.bound[0][1].family
+        """The family of the bound metric."""
+        return self.bound[0][1].traits.family
 
     @cached_property
     def ratio(self) -> Ratio | None:
@@ -293,12 +284,12 @@ class Objective:
         A, B = np.zeros(shape), np.zeros(shape)
         low, high = np.empty(shape[0]), np.empty(shape[0])
         zero, linear = 0.0, True
-        for groups, k, metric in self._batches:
-            form = metric.base if isinstance(metric, Increasing) else metric
-            if not isinstance(form, (Linear, FractionalLinear)):
+        for groups, k, form in self._batches:
+            inside = form.base if isinstance(form, Increasing) else form
+            if not isinstance(inside, (Linear, FractionalLinear)):
                 return None
-            linear = linear and isinstance(form, Linear)
-            ratio = form.as_ratio()
+            linear = linear and isinstance(inside, Linear)
+            ratio = inside.as_ratio()
             A[groups, :k, :k], B[groups, :k, :k] = ratio.A, ratio.B
             low[groups], high[groups] = ratio.range
             zero = ratio.zero_division or 0.0
@@ -307,7 +298,7 @@ class Objective:
     @property
     def is_minimum(self) -> bool:
         """Whether every group's metric is the smallest of some linear parts, which its summary then holds."""
-        return all(isinstance(metric, LeastPart) for _, metric in self.bound)
+        return all(isinstance(form, MinimumForm) for _, form in self.bound)
 
     @cached_property
     def n_parts(self) -> IntArray:
@@ -320,9 +311,9 @@ class Objective:
     def from_ratios(self, ratios: FloatArray) -> float:
         """Return the objective whose ratios are these, of shape (G,)."""
         out = ratios.copy()
-        for groups, metric in self.bound:
-            if isinstance(metric, Increasing):
-                out[groups] = metric.transform(ratios[groups])
+        for groups, form in self.bound:
+            if isinstance(form, Increasing):
+                out[groups] = form.transform(ratios[groups])
         return self.total(out)
 
     @cached_property
@@ -335,92 +326,12 @@ class Objective:
         keep = self._keeps_argmax
         if grouping.n_groups == 1 and not keep.any():
             return loss
-        plain = Loss.argmax(self.width)
-        plain = plain if loss.is_diagonal else Loss(full=plain.tensor())
+        argmax = Loss.argmax(self.width)
+        argmax = argmax if loss.is_diagonal else Loss(full=argmax.tensor())
 
-        def expand(ours: FloatArray, argmax: FloatArray) -> FloatArray:
-            out = ours[np.maximum(grouping.group, 0)]
-            out[keep] = argmax[0]
+        def expand(by_group: FloatArray, of_argmax: FloatArray) -> FloatArray:
+            out = by_group[np.maximum(grouping.group, 0)]
+            out[keep] = of_argmax[0]
             return out
 
-        return loss.map(expand, plain)
-
-
-def _matrix_of(by_hit: FloatArray, by_column: FloatArray) -> FloatArray:
-    return on_diagonal(by_hit) + by_column[..., None, :]
-
-
-def make_objective(
-    metric: Metric,
-    grouping: Grouping,
-    priors: FloatArray,
-    n_classes: IntArray,
-    *,
-    classes: Sequence[Sequence[Any] | NDArray[Any]] | None = None,
-    frozen: NDArray[np.bool_] | None = None,
-    padding: FloatArray | None = None,
-) -> Objective:
-    """Bind a metric to the pooled priors of each group.
-
-    Parameters
-    ----------
-    metric : Metric
-    grouping : Grouping
-    priors : ndarray of shape (M, K)
-        Class priors of each output.
-    n_classes : ndarray of shape (M,)
-    classes : sequence of M label sequences, optional
-        What a class given by label refers to.
-    frozen : ndarray of shape (M,), bool, optional
-    padding : ndarray of shape (G, K, K), optional
-
-    Returns
-    -------
-    Objective
-    """
-    shares = grouping.pool(priors)
-    if padding is not None:
-        shares = (shares + padding.sum(axis=2)) / (1.0 + padding.sum(axis=(1, 2))[:, None])
-    metrics, labels = _by_group(metric, grouping, classes)
-    batches: dict[tuple[Any, ...], list[int]] = {}
-    for g, key in enumerate(zip(grouping.n_classes.tolist(), labels, map(id, metrics), strict=True)):
-        batches.setdefault(key, []).append(g)
-    bound = []
-    for (k, names, _), members in batches.items():
-        groups = np.array(members, dtype=np.intp)
-        # A single group is bound without the axis of a stack, so that a metric may reject what it can name.
-        stack = shares[groups, :k] if len(groups) > 1 else shares[groups[0], :k]
-        rows = grouping.total[groups] if len(groups) > 1 else grouping.total[groups[0]]
-        bound.append((groups, metrics[members[0]].of_rows(rows).bind(stack, names)))
-    frozen = np.zeros(len(n_classes), dtype=bool) if frozen is None else frozen
-    return Objective(metric, metrics, grouping, shares, labels, tuple(bound), n_classes, frozen, padding)
-
-
-def _by_group(
-    metric: Metric, grouping: Grouping, classes: Sequence[Sequence[Any] | NDArray[Any]] | None
-) -> tuple[tuple[Metric, ...], tuple[tuple[Any, ...] | None, ...]]:
-    """Return the metric of each group, and the labels that it is bound to."""
-    groups, outputs = grouping.group, grouping.first
-    if classes is None:
-        return tuple([metric.of_output(m) for m in outputs]), (None,) * len(outputs)
-    made: dict[Any, tuple[Metric, tuple[Any, ...]]] = {}
-    if np.count_nonzero(groups >= 0) == len(outputs) and (len(outputs) > 1 or len(groups) == 1):  # one output each
-        members = [[m] for m in outputs]
-    else:
-        members = [np.flatnonzero(groups == g).tolist() for g in range(grouping.n_groups)]
-    found = []
-    for own in members:
-        key = (*(id(metric.of_output(m)) for m in own), *(id(classes[m]) for m in own))
-        if key not in made:
-            made[key] = _of_group(metric, own, classes)
-        found.append(made[key])
-    return tuple([one for one, _ in found]), tuple([names for _, names in found])
-
-
-def _of_group(
-    metric: Metric, outputs: list[int], classes: Sequence[Sequence[Any] | NDArray[Any]]
-) -> tuple[Metric, tuple[Any, ...]]:
-    """Return the metric of the outputs of one group, and the labels that it is bound to."""
-    if len(outputs) == 1:
-        return metric.of_output(outputs[0]), tuple(python_labels(np.asarray(classes[outputs[0]])))
-    return pooled(metric.of_outputs(outputs), [classes[m] for m in outputs])
+        return loss.map(expand, argmax)

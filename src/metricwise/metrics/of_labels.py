@@ -14,8 +14,7 @@ from ..data.abstention import read_abstain_label, split_abstained
 from ..data.frames import is_two_dimensional, scales_of, warn_of_order
 from ..data.labels import observed_labels, read_pair
 from ..data.weights import read_output_weight, read_sample_weight
-from .abstention import check_pooled
-from .abstention_spec import Abstention
+from .abstention import Abstention, check_pooled
 from .aim import Aim
 from .averages import check_average
 from .base import Metric
@@ -80,10 +79,10 @@ def score(
     if classes is None:
         names = _with_named(metric, names)
     if average is None:
-        seen = "" if classes is not None else " If all outputs have the same classes, pass them once as classes=."
-        check_same_classes(names, seen)
+        hint = "" if classes is not None else " If all outputs have the same classes, pass them once as classes=."
+        check_same_classes(names, hint)
         average = "micro"
-    if average != "macro" and _pools_by_label(metric, names, given=classes is not None):
+    if average != "macro" and _pools_by_label(metric, names, classes_given=classes is not None):
         true, predicted, names = _on_common_classes(true, predicted, names)
     metric = in_order(metric, scales_of(y_true, names))
     check_classes(metric, names)
@@ -114,26 +113,27 @@ def label_of_abstentions(abstain: Abstention, y_true: Any) -> Any:
 def _with_named(metric: Metric, names: Classes) -> Classes:
     """Add the positive class to an output that shows one other class alone, as scikit-learn does."""
 
-    def complete(own: Any, labels: NDArray[Any]) -> NDArray[Any]:
-        known, positive = python_labels(labels), getattr(own, "pos_label", None)
-        return labels if positive is None or len(known) != 1 or positive in known else label_array([*known, positive])
+    def complete(positive: Any, labels: NDArray[Any]) -> NDArray[Any]:
+        observed = python_labels(labels)
+        complete = positive is None or len(observed) != 1 or positive in observed
+        return labels if complete else label_array([*observed, positive])
 
-    return tuple(complete(metric.of_output(m), labels) for m, labels in enumerate(names))
+    positives = [getattr(metric._of_output(m), "pos_label", None) for m in range(len(names))]
+    return tuple(complete(positive, labels) for positive, labels in zip(positives, names, strict=True))
 
 
-def _pools_by_label(metric: Metric, names: Classes, *, given: bool) -> bool:
-    """Whether outputs of different classes are counted by label: where it is all that their positions say.
+def _pools_by_label(metric: Metric, names: Classes, *, classes_given: bool) -> bool:
+    """Whether outputs of different classes are pooled by label instead of position.
 
-    So it is for labels that were seen, of which an output may lack some, and for a class that is named and does not
-    stand at one position. Classes that are given and not named are pooled by position, as a rule for them would be.
+    This holds for observed labels, of which an output may lack some, and for a named class whose position differs.
     """
     if isinstance(metric, PerOutput) or same_classes(names):
         return False
-    if not given:
+    if not classes_given:
         return True
     try:
         pooled(metric, names)
-    except ValueError:  # also where an output lacks the class: then it adds nothing to it
+    except ValueError:  # also where an output lacks the class
         return True
     return False
 

@@ -6,37 +6,27 @@ kappa with any weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, entry_point
-from ._common import (
-    EMPTY,
-    FloatArray,
-    as_shares,
-    check_finite,
-    check_zero_division,
-    divide,
-    find_class,
-    order_places,
-    ranks,
-    require_order,
-    self_ordered,
-    with_column,
-)
-from .base import FractionalLinear, Metric, _check_matrix, _check_size
-from .one_vs_rest import ClassRatio, Terms
+from ..core.matrices import EMPTY, FloatArray, as_shares, check_matrix, check_size, divide, with_column
+from .base import FractionalLinear, Metric, Traits
+from .one_vs_rest import ClassRatio, Terms, averaged
+from .parameters import check_finite, check_zero_division, find_class, order_places, ranks, require_order, self_ordered
+from .registry import register, register_numbered
 
 __all__ = ["FBeta", "Jaccard", "Kappa", "MicroF1", "Precision"]
 
-_NAMED_WEIGHTS = {None: "kappa", "linear": "linear_kappa", "quadratic": "quadratic_kappa"}
 _POWERS = {None: 0, "linear": 1, "quadratic": 2}
 
 
+@register("f1")
 @dataclass(frozen=True, eq=False)
 class FBeta(ClassRatio):
     """F-measure of a class, ``(1 + beta^2) C[k, k] / (beta^2 pi_k + q_k)`` with q_k its predicted share.
@@ -73,15 +63,13 @@ class FBeta(ClassRatio):
 
     beta: float = 1.0
 
-    rising: ClassVar[bool] = True
-
     @entry_point("{class}")
     def check_parameters(self) -> None:
         check_finite(self.beta, "beta", above=0.0, closed=True)
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # depends on beta
-        return f"f{self.beta:g}"
+    def declared(self) -> Traits:
+        return Traits(name=f"f{self.beta:g}", family="fractional-linear", monotone=True)
 
     @property
     def numerator(self) -> Terms:
@@ -92,6 +80,11 @@ class FBeta(ClassRatio):
         return Terms(true=self.beta**2, predicted=1.0)
 
 
+def _averaged_fbeta(average: str, beta: float) -> Callable[..., Metric]:
+    return averaged(partial(FBeta, beta=beta), average)
+
+
+@register("jaccard")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Jaccard(ClassRatio):
     """Jaccard index of a class, ``C[k, k] / (pi_k + q_k - C[k, k])`` with q_k its predicted share.
@@ -122,12 +115,12 @@ class Jaccard(ClassRatio):
     0.5
     """
 
-    name: ClassVar[str] = "jaccard"
-    rising: ClassVar[bool] = True
+    declared = Traits(name="jaccard", family="fractional-linear", monotone=True)
     numerator = Terms(hit=1.0)
     denominator = Terms(hit=-1.0, true=1.0, predicted=1.0)
 
 
+@register("precision")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Precision(ClassRatio):
     """Precision of a class, ``C[k, k] / q_k`` with q_k its predicted share.
@@ -160,19 +153,20 @@ class Precision(ClassRatio):
     0.75
     """
 
-    name: ClassVar[str] = "precision"
-    rising: ClassVar[bool] = True
+    declared = Traits(
+        name="precision",
+        family="fractional-linear",
+        monotone=True,
+        degenerate=(
+            "Precision of {} alone is highest if that class is predicted only for the most certain rows; aim at 'f1' "
+            "or FBeta(beta=0.5) instead."
+        ),
+    )
     numerator = Terms(hit=1.0)
     denominator = Terms(predicted=1.0)
 
-    @property
-    def degenerate(self) -> str:
-        return (
-            f"Precision of {self.describe_class()} alone is highest if that class is predicted only for the "
-            "most certain rows; aim at 'f1' or FBeta(beta=0.5) instead."
-        )
 
-
+@register("micro_f1")
 @dataclass(frozen=True, eq=False)
 class MicroF1(Metric):
     """F1 pooled over all classes but a negative one, ``2 sum_(i != n) C[i, i] / (2 - pi_n - q_n)``.
@@ -211,8 +205,7 @@ class MicroF1(Metric):
     negative_label: Any = None
     zero_division: float = 0.0
 
-    name: ClassVar[str] = "micro_f1"
-    family: ClassVar[str] = "fractional-linear"
+    traits = Traits(name="micro_f1", family="fractional-linear", fixed_form=True)
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -229,17 +222,16 @@ class MicroF1(Metric):
     def _takes_first(self) -> bool:
         return self.negative_index is None and self.negative_label is None
 
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return (self._negative(len(classes), classes),)
 
     @entry_point("{class}")
-    def check_order(self, classes: Sequence[Any]) -> None:
-        known = list(classes)
-        if not (not self._takes_first or self_ordered(known)):
+    def _check_order(self, classes: Sequence[Any]) -> None:
+        if self._takes_first and not self_ordered(classes):
             raise InvalidParameter(
                 "negative_label",
-                problem=f"it is ambiguous which of the classes {known} is the negative one",
-                remedy=f"set it, as in MicroF1(negative_label={known[0]!r})",
+                problem=f"it is ambiguous which of the classes {list(classes)} is the negative one",
+                remedy=f"set it, as in MicroF1(negative_label={classes[0]!r})",
             )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
@@ -248,18 +240,17 @@ class MicroF1(Metric):
         counted = (np.arange(n_classes) != negative).astype(np.float64)
         return FractionalLinear(2 * np.diag(counted), np.add.outer(counted, counted), self.zero_division, (0.0, 1.0))
 
-    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
+    def _of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
         return self.bind(np.zeros(n_classes), classes)
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
-        own = self.of_cells(as_shares(priors).shape[-1] - 1, classes)
-        counted = np.diagonal(own.A) / 2  # true, and predicted as nothing
-        return FractionalLinear(with_column(own.A, 0.0), with_column(own.B, counted), self.zero_division, (0.0, 1.0))
-
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
-        return np.zeros(len(confusion))  # A and B are the same for all priors
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        decided = self._of_cells(as_shares(priors).shape[-1] - 1, classes)
+        counted = np.diagonal(decided.A) / 2  # true, and predicted as nothing
+        A, B = with_column(decided.A, 0.0), with_column(decided.B, counted)
+        return FractionalLinear(A, B, self.zero_division, (0.0, 1.0))
 
 
+@register("kappa")
 @dataclass(frozen=True, eq=False)
 class Kappa(Metric):
     """Cohen's kappa, ``1 - <W, C> / <W, pi q^T>``, with q the predicted shares; fractional-linear once pi is known.
@@ -301,50 +292,42 @@ class Kappa(Metric):
     weights: str | ArrayLike | None = None
     order: Sequence[Any] | None = None
 
-    family: ClassVar[str] = "fractional-linear"
-
     @entry_point("{class}")
     def __post_init__(self) -> None:
         if self.weights is None or isinstance(self.weights, str):
-            if self.weights not in _NAMED_WEIGHTS:
+            if self.weights not in _POWERS:
                 raise InvalidParameter(
                     "weights", "be None, 'linear', 'quadratic' or a (K, K) matrix", repr(self.weights)
                 )
             return
-        matrix = _check_matrix(self.weights, "weights")
+        matrix = check_matrix(self.weights, "weights")
         if not bool((matrix >= 0).all() and not np.diagonal(matrix, axis1=-2, axis2=-1).any()):
             raise InvalidParameter("weights", "be non-negative, with zeros on the diagonal", matrix.tolist())
         object.__setattr__(self, "weights", matrix)
 
-    @property
-    def name(self) -> str:  # type: ignore[override]  # depends on the weights
-        return "weighted_kappa" if isinstance(self.weights, np.ndarray) else _NAMED_WEIGHTS[self._scheme]
-
-    @property
-    def _scheme(self) -> str | None:
-        """The weights, where they are no matrix."""
-        return cast("str | None", self.weights)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-np.inf if isinstance(self.weights, np.ndarray) else -1.0, 1.0)
+    @cached_property
+    def traits(self) -> Traits:
+        if isinstance(self.weights, np.ndarray):
+            return Traits(name="weighted_kappa", family="fractional-linear", range=(-np.inf, 1.0))
+        name = "kappa" if self.weights is None else f"{self.weights}_kappa"
+        return Traits(name=name, family="fractional-linear", range=(-1.0, 1.0))
 
     @entry_point("{class}")
     def disagreement(self, n_classes: int, classes: Sequence[Any] | None = None) -> FloatArray:
         """Return W."""
         if isinstance(self.weights, np.ndarray):
-            _check_size(self.weights, n_classes, "weights")
+            check_size(self.weights, n_classes, "weights")
             return self.weights
         places = ranks(self.order, n_classes, classes)
         steps = np.abs(np.subtract.outer(places, places))
-        return np.asarray(steps ** _POWERS[self._scheme] * (steps > 0))
+        return np.asarray(steps ** _POWERS[cast("str | None", self.weights)] * (steps > 0))
 
     @entry_point("{class}")
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
         return order_places(self.order, classes)
 
     @entry_point("{class}")
-    def check_order(self, classes: Sequence[Any]) -> None:
+    def _check_order(self, classes: Sequence[Any]) -> None:
         # Two classes are as far apart in either order.
         if isinstance(self.weights, str) and len(classes) > 2:
             require_order(self.order, classes)
@@ -359,7 +342,7 @@ class Kappa(Metric):
         return FractionalLinear(chance - weights, chance, 0.0, limits)
 
     @entry_point("{class}")
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> FractionalLinear:
         if self.weights is not None:
             raise InvalidParameter(
                 "",
@@ -371,9 +354,20 @@ class Kappa(Metric):
             )
         return self.bind(priors)  # one more label, which no row has
 
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         # 1 - <W, C> / <W, pi q^T> at fixed C: the chance disagreement grows by (W q)_i per unit of pi_i.
         weights, predicted = self.disagreement(len(confusion), classes), confusion.sum(axis=0)
         by_prior = weights @ predicted
         chance = confusion.sum(axis=1) @ by_prior
         return divide(np.sum(weights * confusion) * by_prior, np.full(len(confusion), chance**2))
+
+
+register("fbeta", needs="beta", example="FBeta(beta=2)")(FBeta)
+register("linear_kappa")(partial(Kappa, weights="linear"))
+register("quadratic_kappa")(partial(Kappa, weights="quadratic"))
+for _average in ("macro", "weighted"):
+    register(f"{_average}_f1")(averaged(FBeta, _average))
+    register(f"{_average}_jaccard")(averaged(Jaccard, _average))
+    register(f"{_average}_precision")(averaged(Precision, _average))
+    register_numbered(f"{_average}_f", partial(_averaged_fbeta, _average))
+register_numbered("f", lambda beta: partial(FBeta, beta=beta))

@@ -9,30 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
-from ._common import EMPTY, FloatArray, as_shares, diagonal, divide
-from ._free import centred
-from .base import Linear, Metric, inner
+from ..core.matrices import EMPTY, FloatArray, as_shares, diagonal, divide, inner
+from .base import Form, Linear, Metric, MinimumForm, ShareForm, Traits, centred
 from .linear import Recall
-from .summary import OfShares, Summarised
+from .registry import register
 
-__all__ = [
-    "GMean",
-    "HMean",
-    "LeastPart",
-    "MinRecall",
-    "Minimum",
-    "MinimumOfLinear",
-    "MinimumOfRecalls",
-    "OfRecalls",
-    "QMean",
-    "RecallMean",
-]
+__all__ = ["GMean", "HMean", "QMean", "MinRecall", "Minimum", "MinimumOfLinear"]
 
 # Slopes at a recall below this are those at this recall: the geometric mean's is infinite at 0, and a solver that
 # starts there must still be told which way is up.
@@ -46,11 +34,7 @@ class RecallMean(Metric):
     equal over the classes that occur, 0 for the others, and sum to 1.
     """
 
-    family: ClassVar[str] = "concave"
-    concave: ClassVar[bool] = True
-    by_class: ClassVar[bool] = True
-
-    def class_metric(self) -> Metric:
+    def _class_metric(self) -> Metric:
         return Recall(index=1)
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
@@ -61,13 +45,13 @@ class RecallMean(Metric):
         """Return its derivative by each recall, shape (..., K), always finite."""
         raise NotImplementedError
 
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> OfRecalls:
-        return OfRecalls(self, as_shares(priors))
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> RecallMeanForm:
+        return RecallMeanForm(self, as_shares(priors))
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> OfRecalls:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> RecallMeanForm:
         return self.bind(priors)  # a class without rows is left out
 
-    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         recall, weight = recalls(diagonal(confusion), confusion.sum(axis=1))
         # Where the mean is 0 it stays there, whatever the other recalls do: slopes for a way out mean nothing here.
@@ -90,24 +74,13 @@ def _free_of_recalls(slopes: FloatArray, confusion: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class OfRecalls(OfShares):
-    """A mean of recalls, bound to the priors.
+class RecallMeanForm(ShareForm):
+    """A mean of recalls at class priors (..., K)."""
 
-    Parameters
-    ----------
-    of : RecallMean
-        Which mean.
-    priors : ndarray of shape (..., K)
-        Row sums of C.
-    """
-
-    of: RecallMean
+    metric: RecallMean
     priors: FloatArray
 
-    name: ClassVar[str] = "of_recalls"
-    rising: ClassVar[bool] = True
-    family: ClassVar[str] = "concave"
-    concave: ClassVar[bool] = True
+    traits = Traits(name="recall_mean_form", family="concave", concave=True, monotone=True)
 
     def summary_of(self, hits: FloatArray, columns: FloatArray) -> FloatArray:
         return hits
@@ -117,16 +90,17 @@ class OfRecalls(OfShares):
 
     def value_at(self, summary: FloatArray) -> FloatArray:
         recall, weight = recalls(summary, self.priors)
-        return np.where(weight.any(axis=-1), self.of.mean(recall, weight), 0.0)
+        return np.where(weight.any(axis=-1), self.metric.mean(recall, weight), 0.0)
 
     def slope_at(self, summary: FloatArray) -> FloatArray:
         recall, weight = recalls(summary, self.priors)
-        return divide(self.of.slopes(recall, weight), self.priors)
+        return divide(self.metric.slopes(recall, weight), self.priors)
 
-    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+    def gradient_parts(self, slope: FloatArray) -> tuple[FloatArray, ...]:
         return slope, np.zeros_like(slope)
 
 
+@register("g_mean")
 @dataclass(frozen=True, eq=False)
 class GMean(RecallMean):
     """Geometric mean of the recalls, ``(prod_i r_i)^(1/K)`` with ``r_i = C[i, i] / pi_i``.
@@ -151,7 +125,7 @@ class GMean(RecallMean):
     0.5
     """
 
-    name: ClassVar[str] = "g_mean"
+    traits = Traits(name="g_mean", family="concave", concave=True, by_class=True)
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         zero = np.any((recall <= 0) & (weight > 0), axis=-1)
@@ -163,6 +137,7 @@ class GMean(RecallMean):
         return weight * self.mean(recall, weight)[..., None] / recall
 
 
+@register("h_mean")
 @dataclass(frozen=True, eq=False)
 class HMean(RecallMean):
     """Harmonic mean of the recalls, ``K / sum_i (1 / r_i)`` with ``r_i = C[i, i] / pi_i``.
@@ -187,7 +162,7 @@ class HMean(RecallMean):
     0.6666666666666666
     """
 
-    name: ClassVar[str] = "h_mean"
+    traits = Traits(name="h_mean", family="concave", concave=True, by_class=True)
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         zero = np.any((recall <= 0) & (weight > 0), axis=-1)
@@ -199,6 +174,7 @@ class HMean(RecallMean):
         return weight * (self.mean(recall, weight)[..., None] / recall) ** 2
 
 
+@register("q_mean")
 @dataclass(frozen=True, eq=False)
 class QMean(RecallMean):
     """One minus the quadratic mean of the misses, ``1 - sqrt(mean_i (1 - r_i)^2)`` with ``r_i = C[i, i] / pi_i``.
@@ -224,7 +200,7 @@ class QMean(RecallMean):
     0.5
     """
 
-    name: ClassVar[str] = "q_mean"
+    traits = Traits(name="q_mean", family="concave", concave=True, by_class=True)
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         return np.asarray(1 - _root_mean_square(1 - recall, weight))
@@ -237,26 +213,8 @@ def _root_mean_square(miss: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.sum(weight * miss**2, axis=-1)))
 
 
-class LeastPart(Summarised):
-    """Base of the smallest of P linear functions: concave, not smooth. The summary is the value of each part.
-
-    The gradient is that of the smallest part (the first of equals), a supergradient.
-    """
-
-    family: ClassVar[str] = "concave"
-    concave: ClassVar[bool] = True
-    smooth: ClassVar[bool] = False
-
-    def value_at(self, summary: FloatArray) -> FloatArray:
-        return np.asarray(summary.min(axis=-1))
-
-    def slope_at(self, summary: FloatArray) -> FloatArray:
-        smallest = np.arange(summary.shape[-1]) == summary.argmin(axis=-1)[..., None]
-        return np.asarray(smallest, dtype=np.float64)
-
-
 @dataclass(frozen=True, eq=False)
-class MinimumOfLinear(LeastPart):
+class MinimumOfLinear(MinimumForm, Metric):
     """The smallest of P linear functions, ``min_p <parts[p], C>``: concave, not smooth.
 
     The gradient is that of the smallest part (the first of equals), a supergradient.
@@ -285,55 +243,51 @@ class MinimumOfLinear(LeastPart):
     parts: FloatArray
     limits: tuple[float, float] = (0.0, 1.0)
 
-    name: ClassVar[str] = "minimum_of_linear"
-
     @property
-    def range(self) -> tuple[float, float]:
-        return self.limits
+    def traits(self) -> Traits:
+        return Traits(name="minimum_of_linear", family="concave", range=self.limits, concave=True, smooth=False)
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
+        return self
 
     def summary(self, confusion: FloatArray) -> FloatArray:
         return inner(self.parts, confusion[..., None, :, :])
 
-    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+    def gradient_parts(self, slope: FloatArray) -> tuple[FloatArray, ...]:
         return (np.asarray(np.einsum("...p,...pij->...ij", slope, self.parts)),)
 
 
 @dataclass(frozen=True, eq=False)
-class MinimumOfRecalls(LeastPart, OfShares):
-    """The smallest recall, ``min_p C[i_p, i_p] / pi_(i_p)``: a :class:`MinimumOfLinear` without its matrices.
+class MinimumOfRecalls(MinimumForm, ShareForm):
+    """The smallest recall of the classes `which`, (..., P), at class priors (..., K).
 
-    Parameters
-    ----------
-    priors : ndarray of shape (..., K)
-        Row sums of C.
-    which : integer ndarray of shape (..., P)
-        The class of each part.
+    The same as a :class:`MinimumOfLinear`, without its matrices.
     """
 
     priors: FloatArray
     which: NDArray[np.intp]
 
-    name: ClassVar[str] = "minimum_of_recalls"
-    rising: ClassVar[bool] = True
+    traits = Traits(name="minimum_of_recalls", family="concave", concave=True, smooth=False, monotone=True)
 
     @cached_property
-    def _own_priors(self) -> FloatArray:
+    def _part_priors(self) -> FloatArray:
         return np.take_along_axis(self.priors, self.which, axis=-1)
 
     def summary_of(self, hits: FloatArray, columns: FloatArray) -> FloatArray:
         lead = np.broadcast_shapes(hits.shape[:-1], self.which.shape[:-1])
         hits = np.broadcast_to(hits, (*lead, hits.shape[-1]))
         which = np.broadcast_to(self.which, (*lead, self.which.shape[-1]))
-        return divide(np.take_along_axis(hits, which, axis=-1), self._own_priors)
+        return divide(np.take_along_axis(hits, which, axis=-1), self._part_priors)
 
-    def form_of(self, slope: FloatArray) -> tuple[FloatArray, ...]:
-        parts = divide(slope, self._own_priors)
+    def gradient_parts(self, slope: FloatArray) -> tuple[FloatArray, ...]:
+        parts = divide(slope, self._part_priors)
         by_hit = np.zeros((*parts.shape[:-1], self.priors.shape[-1]))
         lead = np.indices(parts.shape, sparse=True)[:-1]
         np.add.at(by_hit, (*lead, np.broadcast_to(self.which, parts.shape)), parts)
         return by_hit, np.zeros_like(by_hit)
 
 
+@register("min_recall")
 @dataclass(frozen=True, eq=False)
 class MinRecall(Metric):
     """Worst recall, ``min_i C[i, i] / pi_i``: the min-max metric.
@@ -356,13 +310,9 @@ class MinRecall(Metric):
     0.5
     """
 
-    name: ClassVar[str] = "min_recall"
-    family: ClassVar[str] = "concave"
-    concave: ClassVar[bool] = True
-    smooth: ClassVar[bool] = False
-    by_class: ClassVar[bool] = True
+    traits = Traits(name="min_recall", family="concave", concave=True, smooth=False, by_class=True)
 
-    def class_metric(self) -> Metric:
+    def _class_metric(self) -> Metric:
         return Recall(index=1)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
@@ -376,10 +326,10 @@ class MinRecall(Metric):
         which = np.where(present[..., occurs], occurs, present.argmax(axis=-1)[..., None])
         return MinimumOfRecalls(priors, which)
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
         return self.bind(priors)  # a class without rows is left out
 
-    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         recall, weight = recalls(diagonal(confusion), confusion.sum(axis=1))
         worst = np.where(weight > 0, recall, np.inf).argmin()
@@ -413,12 +363,6 @@ class Minimum(Metric):
 
     metrics: Sequence[Metric]
 
-    name: ClassVar[str] = "minimum"
-    family: ClassVar[str] = "concave"
-    concave: ClassVar[bool] = True
-    smooth: ClassVar[bool] = False
-    by_class: ClassVar[bool] = True
-
     @entry_point("{class}")
     def __post_init__(self) -> None:
         metrics = tuple(self.metrics)
@@ -427,42 +371,54 @@ class Minimum(Metric):
             raise InvalidParameter("metrics", "be a sequence of at least one Metric", repr(self.metrics))
         object.__setattr__(self, "metrics", metrics)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return _smallest([metric.range for metric in self.metrics])
+    @cached_property
+    def traits(self) -> Traits:
+        limits = _smallest([metric.range for metric in self.metrics])
+        positive = any(metric.traits.needs_positive for metric in self.metrics)
+        return Traits(
+            name="minimum",
+            family="concave",
+            range=limits,
+            concave=True,
+            smooth=False,
+            by_class=True,
+            needs_positive=positive,
+        )
 
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return tuple(place for metric in self.metrics for place in metric.places(classes))
+    def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(place for metric in self.metrics for place in metric._places(classes))
 
-    def check_order(self, classes: Sequence[Any]) -> None:
+    def _check_order(self, classes: Sequence[Any]) -> None:
         for metric in self.metrics:
-            metric.check_order(classes)
-
-    @property
-    def wants_positive(self) -> bool:
-        return any(metric.wants_positive for metric in self.metrics)
+            metric._check_order(classes)
 
     @entry_point("{class}")
-    def with_positive(self, label: Any) -> Minimum:
-        if not self.wants_positive:
+    def _with_positive(self, label: Any) -> Minimum:
+        if not self.traits.needs_positive:
             raise InvalidParameter(
                 "metrics",
                 problem="none of the metrics needs a positive class",
                 remedy=f"leave {mention('pos_label')} out",
             )
-        return Minimum([metric.with_positive(label) if metric.wants_positive else metric for metric in self.metrics])
+        return Minimum(
+            [metric._with_positive(label) if metric.traits.needs_positive else metric for metric in self.metrics]
+        )
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
         return self._of([metric.bind(priors, classes) for metric in self.metrics])
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
-        return self._of([metric.bind_undecided(priors, classes) for metric in self.metrics])
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfLinear:
+        return self._of([metric._bind_undecided(priors, classes) for metric in self.metrics])
 
     @entry_point("{class}")
-    def _of(self, bound: Sequence[Metric]) -> MinimumOfLinear:
+    def _of(self, bound: Sequence[Form]) -> MinimumOfLinear:
         """Return the smallest of bound metrics."""
         linear = [metric for metric in bound if isinstance(metric, Linear)]
-        bad = [f"{m.name} ({b.family})" for m, b in zip(self.metrics, bound, strict=True) if not isinstance(b, Linear)]
+        bad = [
+            f"{m.name} ({b.traits.family})"
+            for m, b in zip(self.metrics, bound, strict=True)
+            if not isinstance(b, Linear)
+        ]
         if bad:
             raise InvalidParameter(
                 "metrics",
@@ -471,10 +427,10 @@ class Minimum(Metric):
         parts = np.stack(np.broadcast_arrays(*(metric.A for metric in linear)), axis=-3)
         return MinimumOfLinear(parts, _smallest([metric.range for metric in linear]))
 
-    def free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _free_gradient(self, confusion: ArrayLike, classes: Sequence[Any] | None = None) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         values = [metric.bind(confusion.sum(axis=1), classes).value(confusion) for metric in self.metrics]
-        return self.metrics[int(np.argmin(values))].free_gradient(confusion, classes)
+        return self.metrics[int(np.argmin(values))]._free_gradient(confusion, classes)
 
 
 def _smallest(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:

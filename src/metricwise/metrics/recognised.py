@@ -1,7 +1,6 @@
-"""scikit-learn's functions and scorer objects: which of them are metrics of ours.
+"""Functions and scorer objects of scikit-learn that are metrics of this package.
 
-A function is known by identity, in the module that the user has loaded already, so that exact solvers serve it. Knows
-scikit-learn's functions and what its scorers look like, and must not import it.
+A function is recognised by identity, in the module that the user has imported. Must not import scikit-learn.
 """
 
 from __future__ import annotations
@@ -9,35 +8,28 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument
-from ._common import FloatArray, as_shares, divide, prior_limits
-from .affine import Affine
-from .base import FractionalLinear, Linear, Metric
-from .class_average import ClassAverage
+from .base import Affine, Metric
 from .functions import function_name
-from .linear import Accuracy, BalancedAccuracy, Recall
-from .one_vs_rest import ClassRatio
-from .ratio import FBeta, Jaccard, Kappa, Precision
-from .smooth import MCC
+from .one_vs_rest import ClassAverage, ClassRatio, SomeClasses
+from .registry import get_metric
 
-__all__ = ["LOSSES", "Known", "Unwrapped", "known_function", "unwrap"]
+__all__ = ["Known", "Unwrapped", "known_function", "known_loss", "unwrap"]
 
 _RANKING = "judges the order of the scores"
 _PROBABILITY = "judges the probabilities themselves"
 
-_ONE_CLASS: dict[str, Callable[..., ClassRatio]] = {
-    "f1_score": FBeta,
-    "fbeta_score": FBeta,
-    "jaccard_score": Jaccard,
-    "precision_score": Precision,
-    "recall_score": Recall,
+_ONE_CLASS = {
+    "f1_score": "f1",
+    "fbeta_score": "fbeta",
+    "jaccard_score": "jaccard",
+    "precision_score": "precision",
+    "recall_score": "recall",
 }
 _REFUSED = {
     **dict.fromkeys(
@@ -59,9 +51,9 @@ _REFUSED = {
 
 
 class Unwrapped(NamedTuple):
-    """A callable without what is around it: the function, its keyword arguments, and -1 where it is to be small.
+    """The function inside of a callable, its keyword arguments, and its sign, -1 for a loss.
 
-    `scorer` says whether it was a scorer object, whose sign somebody has chosen.
+    `scorer` is whether it was a scorer object, which has a sign.
     """
 
     function: Any
@@ -71,18 +63,11 @@ class Unwrapped(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A metric of ours, and the average that a function of scikit-learn names.
+    """The metric of a function of scikit-learn, and the average that the function names.
 
-    Parameters
-    ----------
-    metric : Metric
-        Of one class where `suffix` is given, else all of it.
-    suffix : str or None
-        "micro", "macro", "weighted" or "samples": over outputs on multilabel targets, over classes elsewhere.
-    labels : tuple or None
-        The classes that are averaged, where not all are.
-    loss : str or None
-        The name of the loss ``1 - metric`` that is meant instead of the metric.
+    With a `suffix` ("micro", "macro", "weighted" or "samples"), the metric is of one class, and is averaged over
+    outputs on multilabel targets, over classes elsewhere: over `labels`, where not over all. `loss` is the name of the
+    function if it is the loss ``1 - metric``.
     """
 
     metric: Metric
@@ -98,18 +83,12 @@ class Known(NamedTuple):
         return SomeClasses(self.metric, str(self.suffix), self.labels)
 
     def meant(self, metric: Metric) -> Metric:
-        """Return the metric, or the loss that it stands for."""
+        """Return the metric, or the loss ``1 - metric``."""
         return metric if self.loss is None else Affine(metric, -1.0, 1.0, title=self.loss, is_loss=True)
 
 
 def unwrap(function: Any) -> Unwrapped:
-    """Look into ``functools.partial`` and the scorer objects of scikit-learn.
-
-    Raises
-    ------
-    ValueError
-        If a scorer judges something else than predicted labels.
-    """
+    """Look into ``functools.partial`` and scorer objects; refuse scorers of anything but predicted labels."""
     parameters: dict[str, Any] = {}
     sign, scorer = 1, False
     while True:
@@ -143,37 +122,31 @@ def _refusal(name: str, reason: str) -> ValueError:
 
 
 def known_function(function: Any, parameters: Mapping[str, Any], zero_division: float) -> Known | None:
-    """Return what a function of scikit-learn is here; None for other functions, and where it is called in other ways.
+    """Return the metric of a function of scikit-learn; None for other functions and other uses of it.
 
-    Parameters
-    ----------
-    function : callable
-    parameters : mapping
-        Its keyword arguments.
-    zero_division : float
-        Where the function is not told.
+    The value at 0/0 is `zero_division` where the function's parameters do not set it.
     """
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or getattr(sys.modules.get("sklearn.metrics"), name, None) is not function:
         return None
     if name in _REFUSED:
         raise _refusal(name, _REFUSED[name])
-    given = {key: value for key, value in parameters.items() if not (key == "sample_weight" and value is None)}
+    options = {key: value for key, value in parameters.items() if not (key == "sample_weight" and value is None)}
     if name in _ONE_CLASS:
-        return _of_one_class(name, given, zero_division)
+        return _of_one_class(name, options, zero_division)
     reader = _READERS.get(name)
-    return None if reader is None else reader(given)
+    return None if reader is None else reader(options)
 
 
-def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Known | None:
-    known = {"average", "labels", "pos_label", "zero_division", *(["beta"] if name == "fbeta_score" else [])}
-    at_zero = given.get("zero_division", "warn")
+def _of_one_class(name: str, options: dict[str, Any], zero_division: float) -> Known | None:
+    accepted = {"average", "labels", "pos_label", "zero_division", *(["beta"] if name == "fbeta_score" else [])}
+    at_zero = options.get("zero_division", "warn")
     at_zero = zero_division if isinstance(at_zero, str) and at_zero == "warn" else at_zero
-    if not given.keys() <= known or (isinstance(at_zero, float) and math.isnan(at_zero)):
+    if not options.keys() <= accepted or (isinstance(at_zero, float) and math.isnan(at_zero)):
         return None  # wrong ones fail when it is called; NaN leaves classes out of an average
-    if name == "fbeta_score" and "beta" not in given:
+    if name == "fbeta_score" and "beta" not in options:
         return None
-    average = given.get("average", "binary")
+    average = options.get("average", "binary")
     if average is None:
         raise InvalidParameter(
             "metric",
@@ -181,51 +154,50 @@ def _of_one_class(name: str, given: dict[str, Any], zero_division: float) -> Kno
             remedy="choose 'macro', 'weighted' or 'micro'",
             owner="metric",
         )
-    options: dict[str, Any] = {"zero_division": at_zero}
-    if "beta" in given:
-        options["beta"] = given["beta"]
-    labels = None if given.get("labels") is None else tuple(np.asarray(given["labels"]).tolist())
+    parameters = {"beta": options["beta"]} if "beta" in options else {}
+    labels = None if options.get("labels") is None else tuple(np.asarray(options["labels"]).tolist())
     if average == "binary":
-        return Known(_ONE_CLASS[name](pos_label=given.get("pos_label"), **options))
-    return Known(_ONE_CLASS[name](**options), average, labels)
+        parameters["pos_label"] = options.get("pos_label")
+        return Known(get_metric(_ONE_CLASS[name], zero_division=at_zero, **parameters))
+    return Known(get_metric(_ONE_CLASS[name], zero_division=at_zero, **parameters), average, labels)
 
 
-def _accuracy(given: dict[str, Any]) -> Known | None:
-    if not given.pop("normalize", True):
+def _accuracy(options: dict[str, Any]) -> Known | None:
+    if not options.pop("normalize", True):
         raise InvalidParameter(
             "normalize",
             "not be False, because a metric is a share of rows rather than a count",
             remedy="leave it out",
             owner="metric",
         )
-    return None if given else Known(Accuracy())
+    return None if options else Known(get_metric("accuracy"))
 
 
 def _loss(name: str) -> Callable[[dict[str, Any]], Known | None]:
     """Return the reader of a function that is the share of wrong decisions."""
 
-    def read(given: dict[str, Any]) -> Known | None:
-        known = _accuracy(given)
-        return None if known is None else known._replace(loss=name)
+    def read(options: dict[str, Any]) -> Known | None:
+        accuracy = _accuracy(options)
+        return None if accuracy is None else accuracy._replace(loss=name)
 
     return read
 
 
-def _balanced_accuracy(given: dict[str, Any]) -> Known | None:
-    adjusted = given.pop("adjusted", False)
-    return None if given else Known(BalancedAccuracy(adjusted=bool(adjusted)))
+def _balanced_accuracy(options: dict[str, Any]) -> Known | None:
+    adjusted = options.pop("adjusted", False)
+    return None if options else Known(get_metric("balanced_accuracy", adjusted=bool(adjusted)))
 
 
-def _kappa(given: dict[str, Any]) -> Known | None:
-    weights, labels = given.pop("weights", None), given.pop("labels", None)
-    undefined = given.pop("replace_undefined_by", math.nan)
-    if given or not (undefined == 0 or math.isnan(undefined)) or (labels is not None and weights is None):
+def _kappa(options: dict[str, Any]) -> Known | None:
+    weights, labels = options.pop("weights", None), options.pop("labels", None)
+    undefined = options.pop("replace_undefined_by", math.nan)
+    if options or not (undefined == 0 or math.isnan(undefined)) or (labels is not None and weights is None):
         return None
-    return Known(Kappa(weights, order=None if labels is None else np.asarray(labels).tolist()))
+    return Known(get_metric("kappa", weights=weights, order=None if labels is None else np.asarray(labels).tolist()))
 
 
-def _mcc(given: dict[str, Any]) -> Known | None:
-    return None if given else Known(MCC())
+def _mcc(options: dict[str, Any]) -> Known | None:
+    return None if options else Known(get_metric("mcc"))
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], Known | None]] = {
@@ -238,68 +210,9 @@ _READERS: dict[str, Callable[[dict[str, Any]], Known | None]] = {
 }
 
 
-# Losses that are known by name too, as they are called in the facts of a rule.
-LOSSES: dict[str, Known] = {name: Known(Accuracy(), loss=name) for name in ("hamming_loss", "zero_one_loss")}
+_LOSSES = ("hamming_loss", "zero_one_loss")  # accepted by name too
 
 
-@dataclass(frozen=True, eq=False)
-class SomeClasses(Metric):
-    """Average over some of the classes of a metric of one class, as scikit-learn's ``labels=`` has it.
-
-    Parameters
-    ----------
-    base : ClassRatio
-        The metric of one class.
-    average : {"macro", "weighted", "micro"}
-    labels : tuple
-        The classes that count.
-    """
-
-    base: ClassRatio
-    average: str
-    labels: tuple[Any, ...] = field(default=())
-
-    family: ClassVar[str] = "other"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # made of its parts
-        return f"{self.base.name}_{self.average}_of_some"
-
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]  # depends on the average
-        return self.average == "macro"
-
-    def class_metric(self) -> Metric | None:
-        return self.base.class_metric()
-
-    def _positions(self, n_classes: int, classes: Sequence[Any] | None) -> list[int]:
-        known = list(range(n_classes)) if classes is None else list(classes)
-        if not (len(set(self.labels)) == len(self.labels) and all(label in known for label in self.labels)):
-            raise InvalidParameter(
-                "labels", f"be among the classes {known}, each once", list(self.labels), owner="metric"
-            )
-        return [known.index(label) for label in self.labels]
-
-    def places(self, classes: Sequence[Any]) -> tuple[int, ...]:
-        return tuple(self._positions(len(classes), classes))
-
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Metric:
-        priors = as_shares(priors)
-        n_classes = priors.shape[-1]
-        counted = self._positions(n_classes, classes)
-        if self.average == "micro":
-            return self._pooled(priors, counted)
-        inside = np.isin(np.arange(n_classes), counted).astype(np.float64)
-        weights = inside * priors if self.average == "weighted" else inside
-        return self.base.average(divide(weights, weights.sum(axis=-1, keepdims=True)), priors)
-
-    def _pooled(self, priors: FloatArray, counted: list[int]) -> Metric:
-        n_classes = priors.shape[-1]
-        above, below = (
-            np.sum([terms.matrix(n_classes, k) for k in counted], axis=0)
-            for terms in (self.base.numerator, self.base.denominator)
-        )
-        if not self.base.denominator.fixed:
-            return FractionalLinear(above, below, self.base.zero_division, (0.0, 1.0))
-        matrix = divide(above, np.sum(priors * below[:, 0], axis=-1)[..., None, None], self.base.zero_division)
-        return Linear(matrix, prior_limits(matrix, priors))
+def known_loss(name: str) -> Known | None:
+    """Return the loss of a name; None for other names."""
+    return Known(get_metric("accuracy"), loss=name) if name in _LOSSES else None

@@ -1,6 +1,7 @@
-"""Our names for metrics.
+"""Names of metrics.
 
-To add a metric, write its class, give it a line here and a record in the tests: CONTRIBUTING says what then runs on it.
+A metric gets its name where its class is defined, by :func:`register`; importing `metricwise.metrics` imports all of
+these modules. Must not know any one metric.
 """
 
 from __future__ import annotations
@@ -8,99 +9,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
-from typing import Any
-
-from numpy.typing import ArrayLike
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
 from ..core.errors import InvalidParameter, InvalidType, mention
-from .abstention import Abstained
 from .base import Metric
-from .class_average import ClassAverage
-from .linear import (
-    Accuracy,
-    BalancedAccuracy,
-    Cost,
-    FalsePositiveRate,
-    Ordinal,
-    PredictedShare,
-    Recall,
-    Specificity,
-    SquaredOrdinal,
-    WeightedAccuracy,
-    WeightedExponential,
-)
-from .one_vs_rest import OneVsRest
-from .ratio import FBeta, Jaccard, Kappa, MicroF1, Precision
-from .recall_means import GMean, HMean, MinRecall, QMean
-from .smooth import MCC, FowlkesMallows
-from .transforms import Decathlon, Polynomial
 
-__all__ = ["beta_of", "get_metric", "is_metric_name", "metric_names", "needed_parameter", "unknown_name"]
+__all__ = ["get_metric", "metric_names"]
 
-_F_NUMBER = re.compile(r"f(\d+(?:\.\d+)?)")
-
-
-def _averaged(base: Callable[..., OneVsRest], average: str) -> Callable[..., Metric]:
-    def factory(
-        zero_division: float = 0.0, class_weight: ArrayLike | Mapping[Any, float] | None = None
-    ) -> ClassAverage:
-        return ClassAverage(base(zero_division=zero_division), average, class_weight)
-
-    return factory
-
-
-_FACTORIES: dict[str, Callable[..., Metric]] = {
-    "accuracy": Accuracy,
-    "hamming_accuracy": Accuracy,
-    "weighted_accuracy": WeightedAccuracy,
-    "weighted_exponential": WeightedExponential,
-    "ordinal": Ordinal,
-    "squared_ordinal": SquaredOrdinal,
-    "cost": Cost,
-    "balanced_accuracy": BalancedAccuracy,
-    "recall": Recall,
-    "specificity": Specificity,
-    "false_positive_rate": FalsePositiveRate,
-    "share": PredictedShare,
-    "f1": FBeta,
-    "fbeta": FBeta,
-    "micro_f1": MicroF1,
-    "jaccard": Jaccard,
-    "precision": Precision,
-    "kappa": Kappa,
-    "linear_kappa": partial(Kappa, weights="linear"),
-    "quadratic_kappa": partial(Kappa, weights="quadratic"),
-    "polynomial": Polynomial,
-    "decathlon": Decathlon,
-    "g_mean": GMean,
-    "h_mean": HMean,
-    "q_mean": QMean,
-    "min_recall": MinRecall,
-    "macro_f1": _averaged(FBeta, "macro"),
-    "weighted_f1": _averaged(FBeta, "weighted"),
-    "macro_jaccard": _averaged(Jaccard, "macro"),
-    "weighted_jaccard": _averaged(Jaccard, "weighted"),
-    "macro_precision": _averaged(Precision, "macro"),
-    "weighted_precision": _averaged(Precision, "weighted"),
-    "macro_recall": _averaged(Recall, "macro"),
-    "macro_specificity": _averaged(Specificity, "macro"),
-    "mcc": MCC,
-    "fowlkes_mallows": FowlkesMallows,
-}
-
-# Names of what rules that may abstain have besides: of K classes alone they say nothing.
-_OF_ABSTENTIONS: dict[str, Callable[..., Metric]] = {"abstained": Abstained}
+_NUMBERED_NAME = re.compile(r"(.*?)(\d+(?:\.\d+)?)")
 
 # Other names, and examples of those with a number in them.
 _SHORT = {"qwk": "quadratic_kappa", "fpr": "false_positive_rate", "f2": "f2", "f0.5": "f0.5"}
-
-# Names that say nothing without a parameter: which one, and what to write.
-_NEEDS = {
-    "weighted_accuracy": ("class_weight", "WeightedAccuracy(class_weight=[1, 3])"),
-    "cost": ("cost", "Cost(cost=[[0, 1], [5, 0]])"),
-    "fbeta": ("beta", "FBeta(beta=2)"),
-}
 
 # What people type for names that spelling does not bring near.
 _SYNONYMS = {
@@ -127,6 +47,35 @@ _REFUSED_SYNONYMS = {
 }
 
 
+class Named(NamedTuple):
+    """The factory of a name, and the parameter that it says nothing without, with an example of it."""
+
+    factory: Callable[..., Metric]
+    needs: str | None = None
+    example: str = ""
+    listed: bool = True
+
+
+_NAMES: dict[str, Named] = {}
+_NUMBERED: dict[str, Callable[[float], Callable[..., Metric]]] = {}  # by what stands before the number
+F = TypeVar("F", bound=Callable[..., Metric])
+
+
+def register(*names: str, needs: str | None = None, example: str = "", listed: bool = True) -> Callable[[F], F]:
+    """Give a class, or another factory of metrics, its names."""
+
+    def give(factory: F) -> F:
+        _NAMES.update(dict.fromkeys(names, Named(factory, needs, example, listed)))
+        return factory
+
+    return give
+
+
+def register_numbered(prefix: str, factory_of: Callable[[float], Callable[..., Metric]]) -> None:
+    """Register names that end with a number, such as "f2", by the factory of each number."""
+    _NUMBERED[prefix] = factory_of
+
+
 def metric_names() -> list[str]:
     """Return the names of all metrics.
 
@@ -147,7 +96,7 @@ def metric_names() -> list[str]:
     >>> mw.metrics.metric_names()[:3]
     ['accuracy', 'balanced_accuracy', 'cost']
     """
-    return sorted(_FACTORIES)
+    return sorted(name for name, named in _NAMES.items() if named.listed)
 
 
 def is_metric_name(name: str) -> bool:
@@ -155,43 +104,26 @@ def is_metric_name(name: str) -> bool:
     return _factory(name) is not None
 
 
-def beta_of(name: str) -> float | None:
-    """Return the number in a name such as "f2" or "f0.5"; None for other names.
-
-    Examples
-    --------
-    >>> from metricwise.metrics.registry import beta_of
-    >>> beta_of("f0.5"), beta_of("fbeta")
-    (0.5, None)
-    """
-    found = _F_NUMBER.fullmatch(name)
-    return None if found is None else float(found[1])
+def number_in(name: str, prefix: str) -> float | None:
+    """Return the number at the end of a name such as "f2" or "f0.5"; None for other names."""
+    match = _NUMBERED_NAME.fullmatch(name)
+    return None if match is None or match[1] != prefix else float(match[2])
 
 
 def needed_parameter(name: str) -> str | None:
-    """Return the parameter that a name of ours says nothing without; None for most names.
-
-    Examples
-    --------
-    >>> from metricwise.metrics.registry import needed_parameter
-    >>> needed_parameter("cost"), needed_parameter("f1")
-    ('cost', None)
-    """
-    return _NEEDS.get(name, (None, ""))[0]
+    """Return the parameter without which a name has no meaning, such as `cost` of "cost"; None for most names."""
+    named = _NAMES.get(name)
+    return None if named is None else named.needs
 
 
 @cache
 def _factory(name: str) -> Callable[..., Metric] | None:
-    """What makes the metric of a name: a line of the table, or an F-measure of any number, averaged or not."""
+    """Return the factory of a name; None if it is unknown."""
     name = _SHORT.get(name, name)
-    if name in _FACTORIES or name in _OF_ABSTENTIONS:
-        return _FACTORIES.get(name) or _OF_ABSTENTIONS[name]
-    average, _, rest = name.rpartition("_")
-    beta = beta_of(rest)
-    if beta is None or average not in ("", "macro", "weighted"):
-        return None
-    one = partial(FBeta, beta=beta)
-    return _averaged(one, average) if average else one
+    if name in _NAMES:
+        return _NAMES[name].factory
+    match = _NUMBERED_NAME.fullmatch(name)
+    return None if match is None or match[1] not in _NUMBERED else _NUMBERED[match[1]](float(match[2]))
 
 
 @cache
@@ -228,49 +160,42 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
     """
     factory = _factory(name)
     if factory is None:
-        raise unknown_name(name, _FACTORIES)
-    known = _parameters(factory)
-    needed, example = _NEEDS.get(name, (None, ""))
+        raise unknown_name(name, metric_names())
+    accepted, needed = _parameters(factory), needed_parameter(name)
     if needed is not None and needed not in parameters:
         raise InvalidParameter(
             "metric",
             problem=f"{name!r} needs {needed}",
-            remedy=f"pass the metric instead of its name: metrics.{example}",
+            remedy=f"pass the metric instead of its name: metrics.{_NAMES[name].example}",
             owner="metric",
         )
-    unexpected = sorted(parameters.keys() - known)
+    unexpected = sorted(parameters.keys() - accepted)
     if unexpected:
         raise InvalidType(
-            "metric", problem=f"{name!r} has the parameters {sorted(known)}, got {unexpected}", owner="metric"
+            "metric", problem=f"{name!r} has the parameters {sorted(accepted)}, got {unexpected}", owner="metric"
         )
-    if "zero_division" in known:
+    if "zero_division" in accepted:
         parameters["zero_division"] = zero_division
     return factory(**parameters)
 
 
 def unknown_name(
     name: str,
-    known: Iterable[str],
+    names: Iterable[str],
     serves: Callable[[str], bool] = bool,
     refused: Mapping[str, str] | None = None,
 ) -> ValueError:
-    """Return the error for a name that nobody knows, with the nearest that somebody does.
+    """Return the error for an unknown name, with the nearest of the names that exist.
 
-    Parameters
-    ----------
-    known : iterable of str
-        Names that may be meant.
-    serves : callable
-        Whether a name would be taken if it were given; those that would not are named only if there is no other.
-    refused : mapping of str to str, optional
-        Names that are known and refused, and why.
+    Names for which `serves` is False are suggested only if there is no other; `refused` has names with the reason why
+    they are not accepted.
     """
-    import difflib  # for those who mistype alone
+    import difflib  # needed for misspelt names only
 
     lowered = re.sub(r"[-\s]+", "_", name.strip().lower())
-    plain = lowered.removesuffix("_score")
+    stem = lowered.removesuffix("_score")
     refused = refused or {}
-    for guess in (lowered, plain, _REFUSED_SYNONYMS.get(plain, "")):
+    for guess in (lowered, stem, _REFUSED_SYNONYMS.get(stem, "")):
         if guess in refused:
             return InvalidParameter(
                 "metric",
@@ -278,9 +203,9 @@ def unknown_name(
                 remedy=f"{guess!r} is, and it {refused[guess]}",
                 owner="metric",
             )
-    names = list(dict.fromkeys([*known, *_SHORT]))
-    meant = [guess for guess in (lowered, plain, _SYNONYMS.get(plain, "")) if guess in names]
-    near = [*meant[:1]] or difflib.get_close_matches(plain, names, n=6, cutoff=0.5)
+    names = list(dict.fromkeys([*names, *_SHORT]))
+    meant = [guess for guess in (lowered, stem, _SYNONYMS.get(stem, "")) if guess in names]
+    near = [*meant[:1]] or difflib.get_close_matches(stem, names, n=6, cutoff=0.5)
     near = ([guess for guess in near if serves(guess)] or near)[:3]
     hint = (
         f"did you mean {' or '.join(repr(n) for n in near)}?" if near else f"see {mention('metrics.metric_names()')}."

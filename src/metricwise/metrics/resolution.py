@@ -1,7 +1,7 @@
-"""What a user's word for a metric means: our names, scikit-learn's scorer names, metrics, scorers and functions.
+"""From a name, a metric, a scorer or a function to the metric and its average over outputs.
 
-A scorer's name means what it means in scikit-learn for the kind of target. Names that are no function of the confusion
-matrix are refused with the reason. Knows scikit-learn's names, and must not import it.
+Names of scikit-learn's scorers mean what they mean there for the kind of target; those that are not functions of the
+confusion matrix are refused with the reason. Must not import scikit-learn.
 """
 
 from __future__ import annotations
@@ -11,30 +11,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention
-from .affine import negated
 from .averages import AverageName, check_average
-from .base import Metric
-from .class_average import ClassAverage
+from .base import Metric, negated
 from .class_names import NamedClass, read_name
 from .functions import function_name
-from .linear import Recall
 from .naming import with_positive
-from .one_vs_rest import OneVsRest
-from .ratio import FBeta, Jaccard, Precision
-from .recognised import LOSSES, Known, known_function, unwrap
-from .registry import beta_of, get_metric, is_metric_name, metric_names, unknown_name
+from .one_vs_rest import ClassAverage, OneVsRest
+from .recognised import Known, known_function, known_loss, unwrap
+from .registry import get_metric, is_metric_name, metric_names, number_in, unknown_name
 from .user_functions import from_callable
 
-__all__ = ["Resolved", "metric_meant", "resolve", "scorer_names", "target_kind", "to_maximise"]
+__all__ = ["Resolved", "resolve", "scorer_names"]
 
 KINDS = ("binary", "multiclass", "multilabel", "multioutput")
 
-_OF_ONE_CLASS: dict[str, Callable[..., OneVsRest]] = {
-    "f1": FBeta,
-    "jaccard": Jaccard,
-    "precision": Precision,
-    "recall": Recall,
-}
+_OF_ONE_CLASS = ("f1", "jaccard", "precision", "recall")
 # On multilabel a suffix is the average over outputs, and whether that is weighted by support.
 _OVER_OUTPUTS: dict[str, tuple[AverageName, bool]] = {
     "micro": ("micro", False),
@@ -226,23 +217,24 @@ def resolve(
     >>> from metricwise.metrics.resolution import resolve
     >>> resolve("f1_macro", "multilabel").average
     'macro'
-    >>> resolve("f1_micro", "multiclass").metric.bind([0.2, 0.3, 0.5]).family
+    >>> resolve("f1_micro", "multiclass").metric.bind([0.2, 0.3, 0.5]).traits.family
     'linear'
     """
     if kind not in KINDS:
         raise InvalidParameter("kind", f"be one of {list(KINDS)}", repr(kind))
     if average is not None:
         check_average(average)
-    found = metric_meant(metric, kind, average, zero_division, pos_label is not None)
-    if pos_label is None or (wanted_only and not found.metric.wants_positive):
-        return found
-    return replace(found, metric=with_positive(found.metric, pos_label, several=kind in ("multilabel", "multioutput")))
+    resolved = metric_meant(metric, kind, average, zero_division, pos_label is not None)
+    if pos_label is None or (wanted_only and not resolved.metric.traits.needs_positive):
+        return resolved
+    several = kind in ("multilabel", "multioutput")
+    return replace(resolved, metric=with_positive(resolved.metric, pos_label, several=several))
 
 
 def metric_meant(
     metric: Any, kind: str, average: str | None = None, zero_division: float = 0.0, class_named: bool = False
 ) -> Resolved:
-    """Find metric and average, whichever class is the positive one; `class_named` if somebody says that."""
+    """Find metric and average, without the positive class; `class_named` is whether it is given elsewhere."""
     if isinstance(metric, str):
         return _resolve_name(metric, kind, average, zero_division, class_named)
     if isinstance(metric, Metric):
@@ -276,32 +268,32 @@ def _resolve_callable(metric: Any, kind: str, average: str | None, zero_division
     if hasattr(function, "as_metric"):  # a scorer that make_scorer of ours has made
         inner, inner_average, inner_label = function.as_metric()
         return resolve(inner, kind, inner_average if average is None else average, pos_label=inner_label)
-    known = known_function(function, parameters, zero_division)
-    if known is None:
-        found = from_callable(function, parameters, sign)
-        return Resolved(found, _or_micro(average), False, found.name, average_given=average is not None)
-    if known.loss is not None and scorer and sign > 0:
+    match = known_function(function, parameters, zero_division)
+    if match is None:
+        metric = from_callable(function, parameters, sign)
+        return Resolved(metric, _or_micro(average), False, metric.name, average_given=average is not None)
+    if match.loss is not None and scorer and sign > 0:
         raise InvalidParameter(
             "metric",
-            problem=f"the scorer of {known.loss} says that a greater loss is better",
+            problem=f"the scorer of {match.loss} says that a greater loss is better",
             remedy="pass greater_is_better=False to make_scorer, or pass the function itself",
             owner="metric",
         )
-    resolved = _resolve_known(function_name(function), known, kind, average, class_named)
+    resolved = _resolve_known(function_name(function), match, kind, average, class_named)
     return resolved if sign > 0 else negative(resolved)
 
 
-def _resolve_known(name: str, known: Known, kind: str, average: str | None, class_named: bool) -> Resolved:
+def _resolve_known(name: str, match: Known, kind: str, average: str | None, class_named: bool) -> Resolved:
     """Read a function of scikit-learn as its scorer names are read."""
-    metric = known.metric
-    if known.suffix is None:
+    metric = match.metric
+    if match.suffix is None:
         _check_kind(name, metric, kind, "set average='macro', for example with functools.partial", class_named)
         resolved = Resolved(metric, _or_micro(average), False, name, average_given=average is not None)
     elif kind != "multilabel":
         assert isinstance(metric, OneVsRest)
-        resolved = _over_classes(name, known.suffix, metric, kind, average)
-        resolved = replace(resolved, metric=known.over_classes())
-    elif known.labels is not None:
+        resolved = _over_classes(name, match.suffix, metric, kind, average)
+        resolved = replace(resolved, metric=match.over_classes())
+    elif match.labels is not None:
         raise InvalidParameter(
             "metric",
             problem=f"for multilabel targets, labels= of {name} selects outputs",
@@ -310,8 +302,8 @@ def _resolve_known(name: str, known: Known, kind: str, average: str | None, clas
         )
     else:
         assert isinstance(metric, OneVsRest)
-        resolved = _over_outputs(name, known.suffix, metric, kind, average)
-    return replace(resolved, metric=known.meant(resolved.metric))
+        resolved = _over_outputs(name, match.suffix, metric, kind, average)
+    return replace(resolved, metric=match.meant(resolved.metric))
 
 
 def negative(resolved: Resolved) -> Resolved:
@@ -321,7 +313,7 @@ def negative(resolved: Resolved) -> Resolved:
 
 def to_maximise(resolved: Resolved) -> Resolved:
     """Return what is maximised where a metric is the aim: minus a loss, anything else as it is."""
-    metric = resolved.metric.maximised()
+    metric = resolved.metric._maximised()
     return resolved if metric is resolved.metric else replace(resolved, metric=metric, name=metric.name)
 
 
@@ -336,13 +328,14 @@ def _resolve_name(name: str, kind: str, average: str | None, zero_division: floa
     if about is not None:
         return _resolve_about(name, about, kind, average, zero_division)
     base, _, suffix = name.rpartition("_")
-    one = _of_one_class(base, zero_division)
-    if one is not None and suffix in _OVER_OUTPUTS:
-        return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, one, kind, average)
-    loss = LOSSES.get(name.removeprefix("neg_"))
-    if loss is not None and loss.loss is not None:
-        resolved = _resolve_known(loss.loss, loss, kind, average, class_named)
-        return resolved if name == loss.loss else negative(resolved)
+    of_class = _of_one_class(base, zero_division)
+    if of_class is not None and suffix in _OVER_OUTPUTS:
+        return (_over_outputs if kind == "multilabel" else _over_classes)(name, suffix, of_class, kind, average)
+    loss_name = name.removeprefix("neg_")
+    loss = known_loss(loss_name)
+    if loss is not None:
+        resolved = _resolve_known(loss_name, loss, kind, average, class_named)
+        return resolved if name == loss_name else negative(resolved)
     ours = _ALIASES.get(name, name)
     if not is_metric_name(ours):
         raise unknown_name(
@@ -355,8 +348,8 @@ def _resolve_name(name: str, kind: str, average: str | None, zero_division: floa
 
 def _resolve_about(name: str, about: NamedClass, kind: str, average: str | None, zero_division: float) -> Resolved:
     """Read a name with a class in it: ``recall[urgent]``."""
-    plain = _resolve_name(about.name, kind, average, zero_division, class_named=True)
-    if not plain.metric.wants_positive:
+    resolved = _resolve_name(about.name, kind, average, zero_division, class_named=True)
+    if not resolved.metric.traits.needs_positive:
         raise InvalidParameter(
             "metric",
             problem=f"{name!r} names a class, but {about.name!r} is not about one class",
@@ -364,15 +357,16 @@ def _resolve_about(name: str, about: NamedClass, kind: str, average: str | None,
             owner="metric",
         )
     several = kind in ("multilabel", "multioutput")
-    return replace(plain, metric=with_positive(plain.metric, about.label, several=several), name=name)
+    return replace(resolved, metric=with_positive(resolved.metric, about.label, several=several), name=name)
 
 
 def _of_one_class(base: str, zero_division: float) -> OneVsRest | None:
-    """The metric of one class that a suffix may follow."""
-    if base in _OF_ONE_CLASS:
-        return _OF_ONE_CLASS[base](zero_division=zero_division)
-    beta = beta_of(base)
-    return None if beta is None else FBeta(beta, zero_division=zero_division)
+    """Return the metric of one class of a name that a suffix may follow."""
+    if base not in _OF_ONE_CLASS and number_in(base, "f") is None:
+        return None
+    metric = get_metric(base, zero_division=zero_division)
+    assert isinstance(metric, OneVsRest)
+    return metric
 
 
 def _serves(name: str, kind: str, class_named: bool) -> bool:
@@ -384,7 +378,7 @@ def _serves(name: str, kind: str, class_named: bool) -> bool:
     return True
 
 
-def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
+def _over_outputs(name: str, suffix: str, of_class: OneVsRest, kind: str, average: str | None) -> Resolved:
     fixed, support_weighted = _OVER_OUTPUTS[suffix]
     if average not in (None, fixed):
         raise InvalidParameter(
@@ -392,21 +386,21 @@ def _over_outputs(name: str, suffix: str, one: OneVsRest, kind: str, average: st
             problem=(
                 f"for {kind} targets, {name!r} fixes {argument('average', fixed)}, got {argument('average', average)}"
             ),
-            remedy=f"leave it out, or use {one.name!r} with the average you want",
+            remedy=f"leave it out, or use {of_class.name!r} with the average you want",
             owner="metric",
         )
-    return Resolved(one, fixed, support_weighted, name, fixed=True)
+    return Resolved(of_class, fixed, support_weighted, name, fixed=True)
 
 
-def _over_classes(name: str, suffix: str, one: OneVsRest, kind: str, average: str | None) -> Resolved:
+def _over_classes(name: str, suffix: str, of_class: OneVsRest, kind: str, average: str | None) -> Resolved:
     if suffix == "samples":
         raise InvalidParameter(
             "metric",
             problem=f"{name!r} is for multilabel targets, but this target is {kind}",
-            remedy=f"use '{one.name}_macro', '{one.name}_weighted' or '{one.name}_micro'",
+            remedy=f"use '{of_class.name}_macro', '{of_class.name}_weighted' or '{of_class.name}_micro'",
             owner="metric",
         )
-    return Resolved(ClassAverage(one, suffix), _or_micro(average), False, name, average_given=average is not None)
+    return Resolved(ClassAverage(of_class, suffix), _or_micro(average), False, name, average_given=average is not None)
 
 
 def _check_kind(name: str, metric: Metric, kind: str, remedy: str, class_named: bool) -> None:
@@ -446,6 +440,6 @@ def _class_average_of(metric: Metric) -> str:
     name = f"{metric.name}_macro"
     return (
         name
-        if metric.name in _OF_ONE_CLASS or beta_of(metric.name) is not None
+        if metric.name in _OF_ONE_CLASS or number_in(metric.name, "f") is not None
         else f"metrics.ClassAverage(metrics.{type(metric).__name__}())"
     )

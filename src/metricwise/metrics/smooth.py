@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._common import EMPTY, FloatArray, as_shares, divide
-from .base import Metric
+from ..core.matrices import EMPTY, FloatArray, as_shares, divide
+from .base import Metric, ShareForm, Traits
 from .one_vs_rest import OneVsRest, Profile
-from .summary import HitsAndColumns
+from .registry import register
 
-__all__ = ["MCC", "BoundMCC", "FowlkesMallows"]
+__all__ = ["MCC", "FowlkesMallows"]
 
 # Slopes at a predicted share (or spread of predictions) below this are those at this share: finite, not infinite.
 _FLOOR = 1e-12
 
 
+@register("mcc")
 @dataclass(frozen=True, eq=False)
 class MCC(Metric):
     """Matthews correlation, ``(sum_i C[i, i] - pi.q) / sqrt((1 - pi.pi) (1 - q.q))`` with q the predicted shares.
@@ -47,19 +48,15 @@ class MCC(Metric):
     0.5
     """
 
-    name: ClassVar[str] = "mcc"
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-1.0, 1.0)
+    traits = Traits(name="mcc", range=(-1.0, 1.0))
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
         return BoundMCC(as_shares(priors))
 
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
         return self.bind(priors)  # one more label, which no row has
 
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
+    def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         priors, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
         spread = _spread(priors)
         scale = np.sqrt(spread * _spread(predicted))
@@ -67,23 +64,12 @@ class MCC(Metric):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundMCC(HitsAndColumns):
-    """:class:`MCC`, bound to the priors.
-
-    Parameters
-    ----------
-    priors : ndarray of shape (..., K)
-        Row sums of C.
-    """
+class BoundMCC(ShareForm):
+    """:class:`MCC` at class priors (..., K)."""
 
     priors: FloatArray
 
-    name: ClassVar[str] = "bound_mcc"
-    rising: ClassVar[bool] = True
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-1.0, 1.0)
+    traits = Traits(name="bound_mcc", range=(-1.0, 1.0), monotone=True)
 
     def value_at(self, summary: FloatArray) -> FloatArray:
         covariance, predicted = self._covariance(summary)
@@ -109,6 +95,7 @@ def _spread(share: FloatArray) -> FloatArray:
     return np.asarray(2 * np.sum(share[..., 1:] * before, axis=-1))
 
 
+@register("fowlkes_mallows")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FowlkesMallows(OneVsRest):
     """Geometric mean of precision and recall of a class, ``C[k, k] / sqrt(pi_k q_k)`` with q_k its predicted share.
@@ -141,8 +128,7 @@ class FowlkesMallows(OneVsRest):
     0.4082482904638631
     """
 
-    name: ClassVar[str] = "fowlkes_mallows"
-    rising: ClassVar[bool] = True
+    declared = Traits(name="fowlkes_mallows", monotone=True)
 
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
         neither = (true <= EMPTY) & (predicted <= EMPTY)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import entry_point
-from ._common import FloatArray, as_shares, check_finite
-from .base import Increasing, Linear, Metric
+from ..core.matrices import FloatArray, as_shares
+from .base import FractionalLinear, Increasing, Linear, Metric, Traits
+from .parameters import check_finite
+from .registry import register
 
 __all__ = ["Decathlon", "Polynomial"]
 
@@ -19,6 +22,7 @@ __all__ = ["Decathlon", "Polynomial"]
 _FLOOR = 1e-9
 
 
+@register("polynomial")
 @dataclass(frozen=True, eq=False)
 class Polynomial(Metric):
     """Power of the distance to a maximal error, ``max(0, max_error - E)^gamma`` with ``E = 1 - sum_i C[i, i]``.
@@ -52,17 +56,17 @@ class Polynomial(Metric):
     gamma: float = 2.0
     max_error: float = 1.0
 
-    name: ClassVar[str] = "polynomial"
-    family: ClassVar[str] = "increasing transform"
+    label: ClassVar[str] = "polynomial"
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
         for parameter in ("gamma", "max_error"):
             check_finite(getattr(self, parameter), parameter, above=0.0)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return (max(0.0, self.max_error - 1) ** self.gamma, self.max_error**self.gamma)
+    @cached_property
+    def traits(self) -> Traits:
+        limits = (max(0.0, self.max_error - 1) ** self.gamma, self.max_error**self.gamma)
+        return Traits(name=self.label, family="increasing transform", range=limits, fixed_form=True)
 
     def transform(self, accuracy: FloatArray) -> FloatArray:
         """Return the score of an accuracy."""
@@ -75,20 +79,19 @@ class Polynomial(Metric):
         return np.where(headroom < 0, 0.0, inside)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Increasing:
-        accuracy = Linear(np.eye(as_shares(priors).shape[-1]), (0.0, 1.0))
+        return self._transformed(Linear(np.eye(as_shares(priors).shape[-1]), (0.0, 1.0)))
+
+    def _of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Increasing:
+        return self._transformed(Linear(np.eye(n_classes), (0.0, 1.0)).as_ratio())
+
+    def _transformed(self, accuracy: Linear | FractionalLinear) -> Increasing:
         return Increasing(accuracy, self.transform, self.slope, self.range)
 
-    def of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> Increasing:
-        accuracy = Linear(np.eye(n_classes), (0.0, 1.0)).as_ratio()
-        return Increasing(accuracy, self.transform, self.slope, self.range)
-
-    def bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Increasing:
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Increasing:
         return self.bind(priors)  # one more label, which no row has
 
-    def prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
-        return np.zeros(len(confusion))  # the accuracy inside is the same for all priors
 
-
+@register("decathlon")
 @dataclass(frozen=True, eq=False)
 class Decathlon(Polynomial):
     """Score of one domain of the Visual Decathlon, up to its scale: :class:`Polynomial` with gamma = 2.
@@ -118,4 +121,4 @@ class Decathlon(Polynomial):
     0.0625
     """
 
-    name: ClassVar[str] = "decathlon"
+    label: ClassVar[str] = "decathlon"

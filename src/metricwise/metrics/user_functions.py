@@ -1,23 +1,34 @@
-"""Metrics of the user's own: any function of the confusion matrix, or of labels."""
+"""User-defined metrics: any function of the confusion matrix, or of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, InvalidType, shown
-from .base import FloatArray, Metric, as_value, differences
-from .functions import WEIGHT, from_labels, function_name, loss_by_name, takes_labels, unclear_direction
+from ..core.matrices import FloatArray
+from .base import Form, Metric, Traits
+from .functions import (
+    WEIGHT,
+    UserFunction,
+    as_value,
+    differences,
+    from_labels,
+    function_name,
+    loss_by_name,
+    takes_labels,
+)
 
-__all__ = ["FromFunction", "from_callable", "from_function"]
+__all__ = ["FromFunction", "from_function"]
 
 
 @dataclass(frozen=True, eq=False)
-class FromFunction(Metric):
+class FromFunction(UserFunction):
     """A metric given as a callable f(C) of one (K, K) matrix; made by :func:`from_function`.
 
     Parameters
@@ -27,7 +38,7 @@ class FromFunction(Metric):
     step : float, default=1e-6
         Step of finite differences.
     is_loss : bool or None, default=False
-        Whether smaller values are better; None: nobody says, and by its name they are.
+        Whether smaller values are better; None: not given, and the name is that of a loss.
     sign : int, default=1
         -1 for minus the function.
     parameters : mapping, optional
@@ -53,40 +64,22 @@ class FromFunction(Metric):
     sign: int = 1
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    family: ClassVar[str] = "callable"
-    by_class: ClassVar[bool] = True  # for all that is known
+    title = "function"
 
-    @property
-    def name(self) -> str:  # type: ignore[override]  # depends on the sign
-        return "function" if self.sign > 0 else "neg_function"
-
-    @property
-    def loss_name(self) -> str | None:  # type: ignore[override]  # likewise
-        return None if self.sign > 0 else "function"
-
-    @property
-    def lower_is_better(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
-        return bool(self.is_loss)
-
-    def maximised(self) -> FromFunction:
-        if self.is_loss is None:
-            raise unclear_direction(self.function, self.parameters)
-        return replace(self, is_loss=False, sign=-self.sign) if self.is_loss else self
-
-    @property
-    def concave(self) -> bool:  # type: ignore[override]  # the user's word, not the class's
-        return self.is_concave and not self.is_loss
-
-    @property
-    def range(self) -> tuple[float, float]:
+    @cached_property
+    def traits(self) -> Traits:
         low, high = self.limits
-        return (low, high) if self.sign > 0 else (-high, -low)
+        concave = self.is_concave and not self.is_loss
+        return replace(super().traits, range=(low, high) if self.sign > 0 else (-high, -low), concave=concave)
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
+        return self
 
     def value(self, confusion: ArrayLike) -> FloatArray:
         confusion = np.asarray(confusion, dtype=np.float64)
         flat = confusion.reshape(-1, *confusion.shape[-2:])
-        found = [self.function(matrix, **self.parameters) for matrix in flat]
-        values = [self.sign * as_value(v, C, "the metric", "from_function") for v, C in zip(found, flat, strict=True)]
+        results = [self.function(matrix, **self.parameters) for matrix in flat]
+        values = [self.sign * as_value(v, C, "the metric", "from_function") for v, C in zip(results, flat, strict=True)]
         return np.array(values, dtype=np.float64).reshape(confusion.shape[:-2])
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
@@ -170,26 +163,7 @@ def from_function(
 
 
 def from_callable(function: Any, parameters: Mapping[str, Any] | None = None, sign: int = 1) -> Metric:
-    """Make a metric of a callable by its signature.
-
-    Parameters
-    ----------
-    function : callable
-        With one required argument f(C) of a (K, K) confusion matrix of shares, with two f(y_true, y_pred), preferably
-        with a parameter ``sample_weight``.
-    parameters : mapping, optional
-        Keyword arguments that it is to be called with.
-    sign : int, default=1
-        -1 for what is to be small.
-
-    Returns
-    -------
-    Metric
-
-    Raises
-    ------
-    TypeError
-        If it is no such function.
+    """Make a metric of a callable by its signature: f(C) with one required argument, f(y_true, y_pred) with two.
 
     Examples
     --------

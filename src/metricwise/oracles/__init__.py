@@ -1,10 +1,5 @@
-"""The oracle: everything that is counted of rows, behind one small interface.
+"""The oracle: everything that is counted of rows, behind one interface.
 
-Owns the answer to "give me a loss, I give you the confusion tensor of the rule that minimises it", over any source of
-rows. Must not know metrics or solvers, nor where rows lie.
+It answers a loss with the confusion tensor of the rule that minimises it, over any source of rows. Must not know
+solvers.
 """
-
-from .base import Line, Oracle, TooManyChangesError, Walk
-from .counts import Counts
-
-__all__ = ["Counts", "Line", "Oracle", "TooManyChangesError", "Walk"]

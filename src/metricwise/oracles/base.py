@@ -45,7 +45,7 @@ class Line:
     --------
     >>> import numpy as np
     >>> from metricwise.core.losses import Loss
-    >>> from metricwise.oracles import Line
+    >>> from metricwise.oracles.base import Line
     >>> gain, size = np.array([[[0.0, 0.0], [0.0, 2.0]]]), np.array([[[0.0, 1.0], [1.0, 2.0]]])  # of F1
     >>> functionals = np.stack([gain, size], axis=1)
     >>> line = Line(np.array([0]), np.array([1.0]), Loss(full=-gain), Loss(full=size), functionals)
@@ -201,7 +201,7 @@ class Walk:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.oracles import Walk
+    >>> from metricwise.oracles.base import Walk
     >>> ends = np.array([-np.inf, 0.4, np.inf])
     >>> walk = Walk(np.zeros(2, dtype=int), ends[:-1], ends[1:], np.array([[0.4, 1.0], [0.3, 0.5]]))
     >>> (walk.values[:, 0] / walk.values[:, 1]).tolist()
@@ -249,8 +249,8 @@ class Walk:
 
     def runners_up(self, values: FloatArray, group: int, n: int) -> IntArray:
         """Return the n best intervals of a group, best first; repeated if there are fewer."""
-        own = np.flatnonzero(self.group == group)
-        order = own[np.argsort(-values[own], kind="stable")][:n]
+        members = np.flatnonzero(self.group == group)
+        order = members[np.argsort(-values[members], kind="stable")][:n]
         return order[np.minimum(np.arange(n), len(order) - 1)]
 
 

@@ -70,7 +70,7 @@ class Counts:
     >>> from metricwise.core.schema import Schema
     >>> from metricwise.data.probabilities import read_proba
     >>> from metricwise.core.losses import Loss
-    >>> from metricwise.oracles import Counts
+    >>> from metricwise.oracles.counts import Counts
     >>> from metricwise.core.rows import Rows
     >>> from metricwise.data.sources.memory import MemorySource
     >>> rows = Rows(read_proba([0.2, 0.6, 0.9]), np.array([[0], [0], [1]]))
@@ -165,9 +165,9 @@ class Counts:
         """What each entry (N, M) counts for where probabilities are counted; None where all count alike."""
         if rows.codes is None:
             return rows.mass
-        seen = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
+        observed = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
         if self.prior is None:
-            return seen
+            return observed
         # Shifted probabilities are eta_j w_j / S with w the ratio of the priors, and the row is S times as frequent.
         labels = _shares(self.source.class_weights)
         back = np.where(labels > 0, labels / np.maximum(self.prior, _LEAST_PRIOR), 1.0)
@@ -177,7 +177,7 @@ class Counts:
             for m in range(some.n_outputs):
                 eta = distributions(some.output(m)[:, 0])
                 mass[part, m] = 1.0 / (eta @ back[m, : eta.shape[1]])
-        return mass if seen is None else mass * seen
+        return mass if observed is None else mass * observed
 
     @cached_property
     def _row_sums(self) -> FloatArray:
@@ -187,8 +187,8 @@ class Counts:
         counted = self._argmax_sums.sum(axis=3)
         return np.stack(
             [
-                own if kind.expected else self.source.class_weights
-                for kind, own in zip(self._kinds, counted, strict=True)
+                by_kind if kind.expected else self.source.class_weights
+                for kind, by_kind in zip(self._kinds, counted, strict=True)
             ]
         )
 
@@ -234,7 +234,7 @@ class Counts:
         """Mix what was counted by each kind, the first axis."""
         if len(self._kinds) == 1:
             return np.asarray(counted[0])
-        return np.asarray(sum(kind.share * one for kind, one in zip(self._kinds, counted, strict=True)))
+        return np.asarray(sum(kind.share * part for kind, part in zip(self._kinds, counted, strict=True)))
 
     # ------------------------------------------------------------------------------------------------- confusions
 
@@ -264,17 +264,17 @@ class Counts:
 
     def _linked_sums(self, losses: Sequence[Loss]) -> FloatArray:
         """Sums (kinds, R, M, K, D) behind the link, those of argmax out of memory once they are known."""
-        known: FloatArray | None = vars(self).get("_argmax_sums")
-        plain = np.array([loss is self._argmax for loss in losses])
-        if known is None or not plain.any():
+        argmax_sums: FloatArray | None = vars(self).get("_argmax_sums")
+        is_argmax = np.array([loss is self._argmax for loss in losses])
+        if argmax_sums is None or not is_argmax.any():
             sums = self._counted(losses)
-            if plain.any():
-                vars(self)["_argmax_sums"] = sums[:, int(plain.argmax())].copy()
+            if is_argmax.any():
+                vars(self)["_argmax_sums"] = sums[:, int(is_argmax.argmax())].copy()
             return sums
-        out = np.repeat(known[:, None], len(losses), axis=1)
+        out = np.repeat(argmax_sums[:, None], len(losses), axis=1)
         others = [loss for loss in losses if loss is not self._argmax]
         if others:
-            out[:, ~plain] = self._counted(others)
+            out[:, ~is_argmax] = self._counted(others)
         return out
 
     def _sums(self, rows: Rows, losses: Sequence[Loss], kinds: Sequence[_Kind]) -> FloatArray:
@@ -324,15 +324,17 @@ class Counts:
         """Hits and predicted shares (kinds, R, M, 2, D): what rows add to them."""
         out = np.zeros((len(self._kinds), len(losses), rows.proba.n_outputs, 2, self._shape[1]))
         for part in rows.chunks():
-            plain = replace(part, proba=part.proba.recalibrated())
-            for block, span in plain.blocks(self._decisions):
+            recalibrated = replace(part, proba=part.proba.recalibrated())
+            for block, span in recalibrated.blocks(self._decisions):
                 for r, loss in enumerate(losses):
                     decided = kernels.decide(block, _part(loss, span, block.width))
                     for m in range(span.start, span.stop):
-                        one = block.part(slice(m - span.start, m - span.start + 1), block.width)
+                        output_block = block.part(slice(m - span.start, m - span.start + 1), block.width)
                         for q, kind in enumerate(self._kinds):
-                            own = decided[:, m - span.start]
-                            out[q, r, m] += _shares_of(one, own, kind.expected, self._factor[q, m], self._shape[1])
+                            output_decisions = decided[:, m - span.start]
+                            out[q, r, m] += _shares_of(
+                                output_block, output_decisions, kind.expected, self._factor[q, m], self._shape[1]
+                            )
         return out
 
     # -------------------------------------------------------------------------------------------------- the walk
@@ -342,7 +344,7 @@ class Counts:
         return follow(self, line, tol, score)
 
     def changes(
-        self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
+        self, line: Line, grid: FloatArray, n_bins: int, listed_bins: NDArray[np.bool_] | None, summed: bool
     ) -> Changes:
         """Note the changes along a line.
 
@@ -351,11 +353,11 @@ class Counts:
         capacity, n_outputs = self.capacity, int((line.group >= 0).sum())
 
         def ask(rows: Rows) -> Changes:
-            found = self._changes(rows, line, grid, n_bins, wanted, summed)
-            return found if capacity is None else found.merged()
+            changes = self._changes(rows, line, grid, n_bins, listed_bins, summed)
+            return changes if capacity is None else changes.merged()
 
-        def add(one: Changes, other: Changes) -> Changes:
-            both = one + other
+        def add(first: Changes, other: Changes) -> Changes:
+            both = first + other
             if capacity is None or len(both.g) <= capacity:
                 return both
             both = both.merged()
@@ -371,7 +373,7 @@ class Counts:
         line: Line,
         grid: FloatArray,
         n_bins: int,
-        wanted: NDArray[np.bool_] | None,
+        listed_bins: NDArray[np.bool_] | None,
         summed: bool,
     ) -> Changes:
         """Note the changes of some rows, block of outputs by block and kind by kind."""
@@ -382,7 +384,7 @@ class Counts:
             groups = np.arange(line.n_groups) if alone else np.unique(inside[inside >= 0])
             if len(groups) and (inside >= 0).any():
                 parts += [
-                    (groups, self._follow(block, span, line, q, groups, grid, n_bins, wanted, summed))
+                    (groups, self._follow(block, span, line, q, groups, grid, n_bins, listed_bins, summed))
                     for q in range(len(self._kinds))
                 ]
         if len(parts) == 1 and len(parts[0][0]) == line.n_groups:
@@ -398,7 +400,7 @@ class Counts:
         groups: IntArray,
         grid: FloatArray,
         n_bins: int,
-        wanted: NDArray[np.bool_] | None,
+        listed_bins: NDArray[np.bool_] | None,
         summed: bool,
     ) -> Changes:
         """Note the changes of one block by one kind of count."""
@@ -416,11 +418,13 @@ class Counts:
         lines = (line.constant, line.slope)
         if len(groups) < line.n_groups:
             lines = (lines[0].map(lambda a: a[groups]), lines[1].map(lambda a: a[groups]))
-            grid, wanted = grid[groups], None if wanted is None else wanted[groups]
+            grid, listed_bins = grid[groups], None if listed_bins is None else listed_bins[groups]
         constant, slope = (_part(loss, slice(None), k) for loss in lines)
-        noted = kernels.changes(block, kernels.LineArrays(local, constant, slope, worth), grid, n_bins, wanted, summed)
-        found = Changes(*noted, scale)
-        return found if len(self._kinds) == 1 else found.scaled(kind.share)
+        noted = kernels.changes(
+            block, kernels.LineArrays(local, constant, slope, worth), grid, n_bins, listed_bins, summed
+        )
+        changes = Changes(*noted, scale)
+        return changes if len(self._kinds) == 1 else changes.scaled(kind.share)
 
     # --------------------------------------------------------------------------------------------------- samples
 
@@ -451,18 +455,18 @@ def _shares(weights: FloatArray) -> FloatArray:
     return weights / np.where(total > 0, total, 1.0)
 
 
-def _shares_of(one: kernels.Block, decided: IntArray, expected: bool, factor: FloatArray, d: int) -> FloatArray:
+def _shares_of(block: kernels.Block, decided: IntArray, expected: bool, factor: FloatArray, d: int) -> FloatArray:
     """Hits and predicted shares (2, D) of decisions (n,) for one output, not behind a link."""
-    weight, eta = one.weight, one.eta[:, 0]
+    weight, eta = block.weight, block.eta[:, 0]
     if not expected:
-        assert one.codes is not None
-        true = one.codes[:, 0].astype(np.intp)
+        assert block.codes is not None
+        true = block.codes[:, 0].astype(np.intp)
         counted = np.where(true >= 0, factor[true], 0.0)
         counted = counted if weight is None else counted * weight
         hit = np.where(decided == true, counted, 0.0)
     else:
         counted = np.full(len(decided), factor[0]) if weight is None else factor[0] * weight
-        counted = counted if one.mass is None else counted * one.mass[:, 0]
+        counted = counted if block.mass is None else counted * block.mass[:, 0]
         if eta.ndim == 1:
             hit = counted * np.where(decided == 1, eta, np.where(decided == 0, 1.0 - eta, 0.0))
         else:
@@ -477,16 +481,18 @@ def _worth(
 ) -> tuple[FloatArray, FloatArray]:
     """What an entry of true class i that is decided as j adds, (M, K + 1, K, 2), in units of a scale (G,)."""
     factor = factor[span, :k] * line.share[span, None]
-    own = np.moveaxis(line.functionals[np.maximum(line.group[span], 0), :, :k, :k], 1, 3)
+    functionals = np.moveaxis(line.functionals[np.maximum(line.group[span], 0), :, :k, :k], 1, 3)
     if factor.shape[1] < k:  # a decision that is no class has a row of no weight
         factor = np.pad(factor, ((0, 0), (0, k - factor.shape[1])), mode="edge")
-        own = np.pad(own, ((0, 0), (0, k - own.shape[1]), (0, k - own.shape[2]), (0, 0)))
+        functionals = np.pad(
+            functionals, ((0, 0), (0, k - functionals.shape[1]), (0, k - functionals.shape[2]), (0, 0))
+        )
     used = local >= 0
     scale = np.ones(n_groups)
     scale[local[used]] = factor[used, 0]
     alike = (factor[used] == scale[local[used], None]).all()  # rows of a group all count by 1 times the scale
     worth = np.zeros((len(local), k + 1, k, 2))  # nothing for a missing label
-    worth[:, 1:] = own if alike else own * factor[:, :, None, None]
+    worth[:, 1:] = functionals if alike else functionals * factor[:, :, None, None]
     return worth, scale if alike else np.ones(n_groups)
 
 
@@ -511,8 +517,8 @@ def _gather(parts: list[tuple[IntArray, Changes]], n_groups: int, n_bins: int) -
 
 def _shifted(part: Changes, groups: IntArray, n_bins: int) -> IntArray:
     """Segments of a block of outputs, numbered by the groups of all."""
-    own, bin_ = np.divmod(part.segment, n_bins + 2)
-    return groups[own] * (n_bins + 2) + bin_
+    group, bin_ = np.divmod(part.segment, n_bins + 2)
+    return groups[group] * (n_bins + 2) + bin_
 
 
 def _part(loss: Loss, span: slice, width: int) -> tuple[FloatArray, ...]:

@@ -30,7 +30,8 @@ from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling, prior_shift
 from ..rules.calibration_fit import LINK_ROWS, fit_link
 from ..rules.weighted import WeightedRule, anonymous_rule
-from . import Counts, Oracle
+from .base import Oracle
+from .counts import Counts
 from .smoothing import pad
 
 __all__ = [
@@ -152,10 +153,10 @@ class Problem:
         kinds = self.aim.metric.kinds if isinstance(self.aim.metric, PerOutput) else None
         if kinds is None:
             return [np.arange(self.schema.n_outputs)]
-        found: dict[tuple[int, bool], list[int]] = {}
+        outputs_of: dict[tuple[int, bool], list[int]] = {}
         for m, (kind, n_classes) in enumerate(zip(kinds, self.schema.n_classes.tolist(), strict=True)):
-            found.setdefault((kind, n_classes == 2), []).append(m)
-        return [np.array(outputs, dtype=np.intp) for outputs in found.values()]
+            outputs_of.setdefault((kind, n_classes == 2), []).append(m)
+        return [np.array(outputs, dtype=np.intp) for outputs in outputs_of.values()]
 
     def link(self, recalibrate: bool, by_group: bool = False) -> TemperatureScaling | None:
         """Fit the link, one for all sensitive groups or one for each, and shift it to the known class priors."""
@@ -169,10 +170,10 @@ class Problem:
         # Without labels the rows themselves have the new priors, and those of training are not known: the shift is
         # right where the mean of the shifted probabilities is the prior (Sinkhorn's iteration, which converges fast).
         for _ in range(_MAX_SHIFTS):
-            seen = Counts(self.source, "expected", link).priors[:, : self.schema.width]
-            if link is not None and np.abs(seen - self.prior).max() < _SHIFT_TOL:
+            mean_proba = Counts(self.source, "expected", link).priors[:, : self.schema.width]
+            if link is not None and np.abs(mean_proba - self.prior).max() < _SHIFT_TOL:
                 break
-            link = prior_shift(link, seen, self.prior)
+            link = prior_shift(link, mean_proba, self.prior)
         return link
 
     @cached_property
@@ -210,13 +211,13 @@ class Problem:
             alike, classes that no label shows are padded (:func:`metricwise.oracles.smoothing.pad`).
         """
         padded = None
-        if recipe is not None and self.labelled and self.aim.metric.by_class:
+        if recipe is not None and self.labelled and self.aim.metric.traits.by_class:
             rare = recipe.recalibrate and recipe.confusion != "labels"
 
             def padded(grouping: Grouping) -> FloatArray | None:
-                metrics = [self.aim.metric.of_output(m) for m in grouping.first]
-                smooth = np.array([metric.smooth for metric in metrics])
-                by_class = np.array([metric.by_class for metric in metrics])
+                metrics = [self.aim.metric._of_output(m) for m in grouping.first]
+                smooth = np.array([metric.traits.smooth for metric in metrics])
+                by_class = np.array([metric.traits.by_class for metric in metrics])
                 return pad(oracle, grouping, self.source.class_rows, rare=rare, smooth=smooth, by_class=by_class)
 
         return self.aim.bind(
@@ -259,8 +260,8 @@ class Problem:
 
     def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
         aim, schema = self.aim, self.schema
-        own = (aim.output_weight, rows.weight, schema.classes)
-        return row_values(aim.metric, rows.codes, decided, schema.decision_width, *own)
+        options = (aim.output_weight, rows.weight, schema.classes)
+        return row_values(aim.metric, rows.codes, decided, schema.decision_width, *options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..metrics.averages import Grouping
-from . import Oracle
+from .base import Oracle
 
 __all__ = ["pad"]
 
@@ -74,8 +74,8 @@ def pad(
         return None
     right = np.ones((len(labels), 1, 1))
     if np.any(smooth):
-        plain = grouping.pool(oracle.confusions([Loss.argmax(labels.shape[1])])[0])
-        right[:, 0, 0] = np.where(smooth, np.trace(plain, axis1=1, axis2=2), 1.0)
+        argmax_confusion = grouping.pool(oracle.confusions([Loss.argmax(labels.shape[1])])[0])
+        right[:, 0, 0] = np.where(smooth, np.trace(argmax_confusion, axis1=1, axis2=2), 1.0)
     eye = np.eye(labels.shape[1])
     others = priors[:, None, :] * (1 - eye)
     others /= np.maximum(others.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)

@@ -35,7 +35,7 @@ class Countable(Protocol):
     def capacity(self) -> int | None: ...
 
     def changes(
-        self, line: Line, grid: FloatArray, n_bins: int, wanted: NDArray[np.bool_] | None, summed: bool
+        self, line: Line, grid: FloatArray, n_bins: int, listed_bins: NDArray[np.bool_] | None, summed: bool
     ) -> Changes:
         """Note the changes along a line; see :func:`metricwise.kernels.changes`."""
         ...
@@ -71,11 +71,11 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
 
 
 def _list_all(oracle: Countable, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
-    grid, wanted = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
-    found = oracle.changes(line, grid, 0, wanted, True)
+    grid, listed_bins = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
+    changes = oracle.changes(line, grid, 0, listed_bins, True)
     if line.n_groups == 1:
-        return _line_of_one(found, line, tol, offset)
-    return _lines(found, line, tol, offset, score if line.n_groups >= _MANY else None)
+        return _line_of_one(changes, line, tol, offset)
+    return _lines(changes, line, tol, offset, score if line.n_groups >= _MANY else None)
 
 
 def _nearest(walk: Walk, score: Score, offset: int, n_groups: int) -> Walk:
@@ -96,28 +96,28 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     passes = 0
     while True:
         grid = np.stack([low, n_bins / (high - low)], axis=1)
-        found = oracle.changes(line, grid, n_bins, None, True)
-        wanted = _promising(found, line, score)
+        changes = oracle.changes(line, grid, n_bins, None, True)
+        listed_bins = _promising(changes, line, score)
         if passes:  # what lies outside has been ruled out
-            wanted[:, [0, -1]] = False
+            listed_bins[:, [0, -1]] = False
         passes += 1
-        narrower = _hull(wanted, low, high, n_bins)
-        if passes == zooms or found.count[wanted].sum() <= enough or narrower is None:
+        narrower = _hull(listed_bins, low, high, n_bins)
+        if passes == zooms or changes.count[listed_bins].sum() <= enough or narrower is None:
             break
         low, high = narrower
-    events = oracle.changes(line, grid, n_bins, wanted, False)
-    found = replace(found, segment=events.segment, g=events.g, change=events.change)
+    events = oracle.changes(line, grid, n_bins, listed_bins, False)
+    changes = replace(changes, segment=events.segment, g=events.g, change=events.change)
     edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
-    return _nearest(_intervals(found, line, wanted, edges, tol, offset), score, offset, line.n_groups)
+    return _nearest(_intervals(changes, line, listed_bins, edges, tol, offset), score, offset, line.n_groups)
 
 
 def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     """Where most changes of each group lie, by a sample of the rows."""
     groups = line.n_groups
     sample = oracle.glance(int(np.clip((1 << 13) // len(line.group), 128, _SAMPLE)))
-    grid, wanted = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
-    found = sample.changes(line, grid, 0, wanted, False)
-    segment, g, _ = _ordered(found, 2)
+    grid, listed_bins = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
+    changes = sample.changes(line, grid, 0, listed_bins, False)
+    segment, g, _ = _ordered(changes, 2)
     ends = np.searchsorted(segment // 2, np.arange(groups + 1))
     number = np.diff(ends)
     some = np.append(g, 0.0)  # a group without a change may look anywhere
@@ -127,31 +127,31 @@ def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     return low - margin, high + margin
 
 
-def _promising(found: Changes, line: Line, score: Score) -> NDArray[np.bool_]:
+def _promising(changes: Changes, line: Line, score: Score) -> NDArray[np.bool_]:
     """Bins within which the score may be largest, (G, B + 2)."""
-    unit = found.scale[:, None, None]
-    change, size = found.sums[..., :2], found.sums[..., 2:]
-    edges = np.cumsum(np.concatenate([found.start[:, None], change], axis=1), axis=1)
+    unit = changes.scale[:, None, None]
+    change, size = changes.sums[..., :2], changes.sums[..., 2:]
+    edges = np.cumsum(np.concatenate([changes.start[:, None], change], axis=1), axis=1)
     for g, f in line.vanishes:
-        edges[g, :, f] = sums_to_zero(found.start[g, f], change[g, :, f])
+        edges[g, :, f] = sums_to_zero(changes.start[g, f], change[g, :, f])
     before, after = edges[:, :-1], edges[:, 1:]
     low, high = (before - (size - change) / 2) * unit, (before + (size + change) / 2) * unit
-    best = np.maximum(score.value(after * unit).max(axis=1), score.value(found.start * unit[:, 0]))
+    best = np.maximum(score.value(after * unit).max(axis=1), score.value(changes.start * unit[:, 0]))
     slack = _ROUNDING * (1.0 + np.abs(before * unit))
     ceiling = score.bound(low - slack, high + slack)
     # The bins beside the best edge are never closed: their bounds are at least its value.
-    return np.asarray((found.count > 0) & (ceiling >= best[:, None] - _ROUNDING))
+    return np.asarray((changes.count > 0) & (ceiling >= best[:, None] - _ROUNDING))
 
 
 def _hull(
-    wanted: NDArray[np.bool_], low: FloatArray, high: FloatArray, n_bins: int
+    listed_bins: NDArray[np.bool_], low: FloatArray, high: FloatArray, n_bins: int
 ) -> tuple[FloatArray, FloatArray] | None:
     """The range of g that all wanted bins lie in, or None if it is not much smaller or a bin is unbounded."""
-    if wanted[:, 0].any() or wanted[:, -1].any():
+    if listed_bins[:, 0].any() or listed_bins[:, -1].any():
         return None
-    first = wanted.argmax(axis=1) - 1
-    last = n_bins + 1 - wanted[:, ::-1].argmax(axis=1)
-    some = wanted.any(axis=1)
+    first = listed_bins.argmax(axis=1) - 1
+    last = n_bins + 1 - listed_bins[:, ::-1].argmax(axis=1)
+    some = listed_bins.any(axis=1)
     if np.any(some & (last - first > n_bins // 2)):
         return None
     step = (high - low) / n_bins
@@ -161,7 +161,7 @@ def _hull(
 
 
 def _intervals(
-    found: Changes, line: Line, wanted: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int
+    changes: Changes, line: Line, listed_bins: NDArray[np.bool_], edges: FloatArray, tol: float, offset: int
 ) -> Walk:
     """Turn listed changes into the intervals between them.
 
@@ -170,19 +170,21 @@ def _intervals(
     edges : ndarray of shape (G, B + 1)
         Where the bins meet, up to rounding.
     """
-    n_groups, n_segments = wanted.shape
-    segment, g, change = _ordered(found, n_segments)
+    n_groups, n_segments = listed_bins.shape
+    segment, g, change = _ordered(changes, n_segments)
     if len(g) == 0:
-        return Walk(*_whole_lines(np.arange(n_groups), offset), found.start * found.scale[:, None])
+        return Walk(*_whole_lines(np.arange(n_groups), offset), changes.start * changes.scale[:, None])
     begins = np.concatenate([[0], np.flatnonzero(segment[1:] != segment[:-1]) + 1])  # first change of each segment
     sizes = np.diff(begins, append=len(g))
-    own, ends = segment[begins], begins + sizes - 1
-    left, right = _ends(found.count, own, g[begins], g[ends], edges)
-    base = (found.start[:, None] + np.cumsum(found.sums[..., :2], axis=1) - found.sums[..., :2]).reshape(-1, 2)[own]
+    listed_segments, ends = segment[begins], begins + sizes - 1
+    left, right = _ends(changes.count, listed_segments, g[begins], g[ends], edges)
+    base = (changes.start[:, None] + np.cumsum(changes.sums[..., :2], axis=1) - changes.sums[..., :2]).reshape(-1, 2)[
+        listed_segments
+    ]
     # Behind each change, and before the first of each segment.
     lower, upper = np.concatenate([g, left]), np.concatenate([g[1:], right[-1:], g[begins]])
     upper[ends] = right
-    unit = found.scale[own // n_segments]
+    unit = changes.scale[listed_segments // n_segments]
     values = np.empty((len(lower), 2))
     for f in range(2):
         running = np.cumsum(change[:, f])
@@ -190,41 +192,45 @@ def _intervals(
         running += np.repeat(base[:, f] - running[begins] + change[begins, f], sizes)
         values[: len(g), f] = running * np.repeat(unit, sizes)
         values[len(g) :, f] = base[:, f] * unit
-    for s, f in _last_segments(found.count, own, line):
+    for s, f in _last_segments(changes.count, listed_segments, line):
         part = slice(begins[s], begins[s] + sizes[s])
         sums = sums_to_zero(base[s, f], change[part, f]) * unit[s]
         values[len(g) + s, f], values[part, f] = sums[0], sums[1:]
-    group = np.concatenate([segment, own]) // n_segments if n_groups > 1 else np.zeros(len(lower), dtype=np.intp)
+    group = (
+        np.concatenate([segment, listed_segments]) // n_segments
+        if n_groups > 1
+        else np.zeros(len(lower), dtype=np.intp)
+    )
     with np.errstate(invalid="ignore"):  # from -inf to -inf there is nothing, which is no interval
         gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
-        there = upper - lower > gap
-    silent = np.flatnonzero(np.bincount(group[there], minlength=n_groups) == 0)
-    if there.all() and len(silent) == 0:
+        nonempty = upper - lower > gap
+    silent = np.flatnonzero(np.bincount(group[nonempty], minlength=n_groups) == 0)
+    if nonempty.all() and len(silent) == 0:
         return Walk(group + offset if offset else group, lower, upper, values)
     whole = _whole_lines(silent, 0)
     return Walk(
-        np.concatenate([group[there], whole[0]]) + offset,
-        np.concatenate([lower[there], whole[1]]),
-        np.concatenate([upper[there], whole[2]]),
-        np.concatenate([values[there], (found.start * found.scale[:, None])[silent]]),
+        np.concatenate([group[nonempty], whole[0]]) + offset,
+        np.concatenate([lower[nonempty], whole[1]]),
+        np.concatenate([upper[nonempty], whole[2]]),
+        np.concatenate([values[nonempty], (changes.start * changes.scale[:, None])[silent]]),
     )
 
 
-def _last_segments(count: NDArray[np.int64], own: IntArray, line: Line) -> list[tuple[int, int]]:
+def _last_segments(count: NDArray[np.int64], listed_segments: IntArray, line: Line) -> list[tuple[int, int]]:
     """Listed segments after which nothing changes in groups with a functional that vanishes, and the functional."""
-    group, segment = np.divmod(own, count.shape[1])
+    group, segment = np.divmod(listed_segments, count.shape[1])
     ends = count.shape[1] - 1 - (count[:, ::-1] > 0).argmax(axis=1)
     listed = dict(zip(group[segment == ends[group]].tolist(), np.flatnonzero(segment == ends[group]), strict=True))
     return [(int(listed[g]), f) for g, f in line.vanishes if g in listed]
 
 
-def _lines(found: Changes, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
+def _lines(changes: Changes, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
     """The same for groups all of whose changes are listed, side by side as the rows of one array.
 
     With a score, only the intervals that are as good as the best of their group, or nearly so.
     """
     n_groups = line.n_groups
-    segment, g, change = _ordered(found, 2)
+    segment, g, change = _ordered(changes, 2)
     size = np.bincount(segment // 2, minlength=n_groups)
     most = int(size.max(initial=0))
     filled = np.arange(most) < size[:, None]
@@ -233,48 +239,50 @@ def _lines(found: Changes, line: Line, tol: float, offset: int, score: Score | N
     places[:, 0] = -np.inf
     places[:, 1:-1][filled] = g
     sums = np.zeros((2, n_groups, most + 1))
-    sums[:, :, 0] = found.start.T
+    sums[:, :, 0] = changes.start.T
     for f in (0, 1):
         sums[f, :, 1:][filled] = change[:, f]
     vanishing = line.vanishing if line.vanishing is not None else np.zeros((n_groups, 2), dtype=bool)
-    exact = {f: sums_to_zero(sums[f, own, 0], sums[f, own, 1:]) for f in (0, 1) if (own := vanishing[:, f]).any()}
+    exact = {
+        f: sums_to_zero(sums[f, groups, 0], sums[f, groups, 1:]) for f in (0, 1) if (groups := vanishing[:, f]).any()
+    }
     np.cumsum(sums, axis=2, out=sums)
-    for f, own in exact.items():
-        sums[f, vanishing[:, f]] = own
-    sums *= found.scale[:, None]
+    for f, group_sums in exact.items():
+        sums[f, vanishing[:, f]] = group_sums
+    sums *= changes.scale[:, None]
     lower, upper = places[:, :-1], places[:, 1:]
     with np.errstate(invalid="ignore"):  # from inf to inf there is nothing
         gap = tol * np.maximum(1.0, np.abs(np.where(np.isinf(lower), upper, lower))) if tol else 0.0
-        there = upper - lower > gap
-    there[size == 0, 0] = True
+        nonempty = upper - lower > gap
+    nonempty[size == 0, 0] = True
     if score is not None:
-        values = np.where(there, score.value(np.moveaxis(sums, 0, -1)), -np.inf)
-        there = values >= values.max(axis=1, keepdims=True) - _NEAR
-    own, at = np.nonzero(there)
-    return Walk(own + offset, lower[own, at], upper[own, at], np.ascontiguousarray(sums[:, own, at].T))
+        values = np.where(nonempty, score.value(np.moveaxis(sums, 0, -1)), -np.inf)
+        nonempty = values >= values.max(axis=1, keepdims=True) - _NEAR
+    group, at = np.nonzero(nonempty)
+    return Walk(group + offset, lower[group, at], upper[group, at], np.ascontiguousarray(sums[:, group, at].T))
 
 
-def _line_of_one(found: Changes, line: Line, tol: float, offset: int) -> Walk:
+def _line_of_one(changes: Changes, line: Line, tol: float, offset: int) -> Walk:
     """The same for one group all of whose changes are listed, which is how small problems are walked."""
-    order = np.argsort(found.g)
-    g = found.g[order]
-    values = np.concatenate([found.start, found.change.take(order, axis=0)])
+    order = np.argsort(changes.g)
+    g = changes.g[order]
+    values = np.concatenate([changes.start, changes.change.take(order, axis=0)])
     exact = {f: sums_to_zero(values[0, f], values[1:, f]) for _, f in line.vanishes}
     np.cumsum(values, axis=0, out=values)
     for f, sums in exact.items():
         values[:, f] = sums
-    values *= found.scale[0]
+    values *= changes.scale[0]
     lower, upper = np.concatenate([[-np.inf], g]), np.concatenate([g, [np.inf]])
     if len(g):
-        there = np.ones(len(lower), dtype=bool)
-        there[1:-1] = g[1:] - g[:-1] > (tol * np.maximum(1.0, np.abs(g[:-1])) if tol else 0.0)
-        lower, upper, values = lower[there], upper[there], values[there]
+        nonempty = np.ones(len(lower), dtype=bool)
+        nonempty[1:-1] = g[1:] - g[:-1] > (tol * np.maximum(1.0, np.abs(g[:-1])) if tol else 0.0)
+        lower, upper, values = lower[nonempty], upper[nonempty], values[nonempty]
     return Walk(np.full(len(lower), offset), lower, upper, values)
 
 
-def _ordered(found: Changes, n_segments: int) -> tuple[IntArray, FloatArray, FloatArray]:
+def _ordered(changes: Changes, n_segments: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Segments, places and changes in order of group and place."""
-    segment, g, change = found.segment, found.g, found.change
+    segment, g, change = changes.segment, changes.g, changes.change
     behind = (segment[1:] > segment[:-1]) | ((segment[1:] == segment[:-1]) & (g[1:] >= g[:-1]))
     if behind.all():  # as kernels that keep groups apart leave them
         return segment, g, change
@@ -296,7 +304,7 @@ def _whole_lines(groups: IntArray, offset: int) -> tuple[IntArray, FloatArray, F
 
 
 def _ends(
-    count: NDArray[np.int64], own: IntArray, first: FloatArray, last: FloatArray, edges: FloatArray
+    count: NDArray[np.int64], listed_segments: IntArray, first: FloatArray, last: FloatArray, edges: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """How far nothing changes to the left of the first and to the right of the last change of each listed segment.
 
@@ -305,20 +313,20 @@ def _ends(
     """
     n_segments = count.shape[1]
     if n_segments == 2:  # all changes of a group are in one segment
-        return np.full(len(own), -np.inf), np.full(len(own), np.inf)
+        return np.full(len(listed_segments), -np.inf), np.full(len(listed_segments), np.inf)
     full = np.flatnonzero(count.reshape(-1) > 0)
     listed = np.full(count.size, -1, dtype=np.intp)
-    listed[own] = np.arange(len(own))
-    at = np.searchsorted(full, own)
-    group = own // n_segments
+    listed[listed_segments] = np.arange(len(listed_segments))
+    at = np.searchsorted(full, listed_segments)
+    group = listed_segments // n_segments
 
-    def reach(neighbour: IntArray, outside: float, known: FloatArray, side: int) -> FloatArray:
-        there = np.append(full, -1)[neighbour]
-        inside = (neighbour >= 0) & (neighbour < len(full)) & (there // n_segments == group)
-        there = np.where(inside, there, own)
-        edge = edges[group, np.clip(there % n_segments + side, 0, edges.shape[1] - 1)]
-        index = listed[there]
-        return np.where(inside, np.where(index >= 0, known[index], edge), outside)
+    def reach(neighbour: IntArray, outside: float, changes_at: FloatArray, side: int) -> FloatArray:
+        adjacent = np.append(full, -1)[neighbour]
+        inside = (neighbour >= 0) & (neighbour < len(full)) & (adjacent // n_segments == group)
+        adjacent = np.where(inside, adjacent, listed_segments)
+        edge = edges[group, np.clip(adjacent % n_segments + side, 0, edges.shape[1] - 1)]
+        index = listed[adjacent]
+        return np.where(inside, np.where(index >= 0, changes_at[index], edge), outside)
 
     # Bin b lies between edges b - 1 and b.
     return reach(at - 1, -np.inf, last, 0), reach(at + 1, np.inf, first, -1)

@@ -96,7 +96,7 @@ class Ascent(BaseSolver):
         base = starting_losses(objective)[1].arrays[0]
         zero = np.zeros_like(base)
         # Powers of the inverse priors, each class off by a factor of about 2 in the first, of 8 in the last.
-        spreads = np.linspace(0.7, 2.1, min(self.n_random, 1) if objective.costly else self.n_random)
+        spreads = np.linspace(0.7, 2.1, min(self.n_random, 1) if objective.slow else self.n_random)
         return [
             Loss(
                 diagonal=-(np.maximum(-base, 1e-12) ** rng.uniform(0, 1)) * np.exp(rng.normal(0, spread, base.shape)),

@@ -131,7 +131,7 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
         eighth of it where values are costly.
     """
     low, high = np.zeros_like(longest), longest
-    steps, rounds = (_COARSE_GRID, _N_COARSE_ZOOMS) if objective.costly else (_GRID, _N_ZOOMS)
+    steps, rounds = (_COARSE_GRID, _N_COARSE_ZOOMS) if objective.slow else (_GRID, _N_ZOOMS)
     grid = steps.reshape((-1,) + (1,) * longest.ndim)
     for _ in range(rounds):
         lengths = low + grid * (high - low)
@@ -212,7 +212,7 @@ def conclude(
     loss, single = hull.best(objective)
     mixed = objective.total(objective.values_at(hull.point))
     result = finish(oracle, objective, loss, status=status, outcome=outcome, history=history, upper_bound=upper_bound)
-    if objective.metric.whole_rows:  # a mixture is none
+    if objective.metric.traits.needs_integer_counts:  # a mixture is none
         return result
     advantage = mixed - objective.total(single)
     if advantage <= tol:

@@ -149,7 +149,7 @@ class Sweep(BaseSolver):
         ones = np.repeat(_PREDICTED_ONE[None], n_groups, axis=0)
         vanishing = np.ones((n_groups, 2), dtype=bool)
         line = Line(group, grouping.share, constant, slope, ones, vanishing)
-        if objective.rising and n_groups <= _MAX_SEPARATE_GROUPS:
+        if objective.monotone and n_groups <= _MAX_SEPARATE_GROUPS:
             walks = []
             for g in range(n_groups):
                 part = oracle.walk(line.take(slice(g, g + 1)), 0.0, _Corner(objective, g))
@@ -164,10 +164,10 @@ class Sweep(BaseSolver):
         for g in range(n_groups):
             intervals = order[ends[g] : ends[g + 1]]
             value = partial(_values, objective, g)
-            if objective.costly and len(intervals) > _MAX_SLOW_VALUES:
+            if objective.slow and len(intervals) > _MAX_SLOW_VALUES:
                 values[intervals], everywhere = _values_near_best(value, walk.values[intervals]), False
                 continue
-            if objective.rising and len(intervals) > _MAX_UNPRUNED:
+            if objective.monotone and len(intervals) > _MAX_UNPRUNED:
                 intervals = intervals[_promising(_Corner(objective, g), walk.values[intervals])]
             for start in range(0, len(intervals), _CHUNK_INTERVALS):
                 some = intervals[start : start + _CHUNK_INTERVALS]
@@ -231,8 +231,8 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     grouping, score = objective.grouping, _Within(objective, bound)
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
-    walk = oracle.walk(line, 0.0, score if objective.rising or objective.ratio is not None else None)
-    everywhere = not objective.costly or len(walk.group) <= _MAX_SLOW_VALUES
+    walk = oracle.walk(line, 0.0, score if objective.monotone or objective.ratio is not None else None)
+    everywhere = not objective.slow or len(walk.group) <= _MAX_SLOW_VALUES
     if everywhere:
         chunks = range(0, len(walk.group), _CHUNK_INTERVALS)
         values = np.concatenate([score.value(walk.values[start : start + _CHUNK_INTERVALS]) for start in chunks])

@@ -137,14 +137,14 @@ def check_monotonic(
     check_whole(n_classes, 2, "n_classes")
     check_whole(n_matrices, 1, "n_matrices")
     check_number(tol, "tol", low=0.0)
-    found = resolve(metric, target_kind(n_classes, False)).metric.maximised()
+    resolved = resolve(metric, target_kind(n_classes, False)).metric._maximised()
     n_moves, worst, drop = 0, None, 0.0
     for C in _random_confusions(n_classes, n_matrices, np.random.default_rng(random_state)):
         moved, true, predicted, amount = _repairs(C)
         if not len(moved):
             continue
         n_moves += len(moved)
-        before, after = float(found.value(C)), found.value(moved)
+        before, after = float(resolved.value(C)), resolved.value(moved)
         r = int(np.argmin(after))
         fall = before - float(after[r])
         if fall > max(drop, tol * max(1.0, abs(before))):

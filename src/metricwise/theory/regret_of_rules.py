@@ -156,7 +156,7 @@ def regret(
     objective = problem.objective(oracle)
     rules, shares = rule.flatten()
     value = objective.value(
-        mixed(np.stack([oracle.confusion_of(one.decide(RuleRows(estimate))) for one in rules]), shares)
+        mixed(np.stack([oracle.confusion_of(rule.decide(RuleRows(estimate))) for rule in rules]), shares)
     )
     # Only for concave metrics can a mixture be found that is sure to be best.
     recipe = Recipe(confusion="expected", recalibrate=False)

@@ -17,10 +17,11 @@ from ...core.errors import InvalidParameter
 from ...core.labels import python_labels
 from ...core.schema import Schema
 from ...goals.constraint import Constraint, Difference, Limit, Limits
-from ...metrics import Precision
 from ...metrics.abstention import Abstaining
 from ...metrics.aim import Aim
-from ...oracles import Counts, Oracle
+from ...metrics.ratio import Precision
+from ...oracles.base import Oracle
+from ...oracles.counts import Counts
 from ...oracles.problem import Problem
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
 from ...solvers.constrained_single import best_by_labels

@@ -20,7 +20,7 @@ from ...fitting.selection import judging_rows
 from ...goals.judged import read_aims
 from ...goals.spec import GoalSpec
 from ...metrics.aim import Aim
-from ...oracles import Counts
+from ...oracles.counts import Counts
 from ...oracles.problem import InMemory, Problem
 from ...rules import MixtureRule, TemperatureScaling, WeightedRule
 from ..view import View

@@ -13,7 +13,7 @@ from ...core.losses import Loss
 from ...fitting.constraints.resolve import bind_limits
 from ...fitting.metadata import losses_of
 from ...goals.constraint import Limits
-from ...oracles import Counts
+from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
 from ...rules import TemperatureScaling
 from ...rules.mixture import MixtureRule
@@ -93,7 +93,7 @@ class Curve:
 def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     """Count the curve of a rule; None if the confusions along it are too large to be kept."""
     schema = problem.schema
-    calls_function = any(aim.metric.whole_rows for aim in (problem.aim, *problem.record.values()))
+    calls_function = any(aim.metric.traits.needs_integer_counts for aim in (problem.aim, *problem.record.values()))
     n_points = _N_POINTS_OF_CALLS if calls_function else _N_POINTS
     n_points = min(n_points, _MAX_CONFUSION_NUMBERS // (schema.n_outputs * schema.decision_width**2))
     if n_points < _MIN_POINTS:

@@ -16,9 +16,9 @@ from ...data.sources.memory import MemorySource
 from ...fitting.metadata import losses_of
 from ...inference.judging import Decisions, compare
 from ...inference.results import Comparison, Estimate
-from ...metrics import FBeta
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
+from ...metrics.ratio import FBeta
 from ...oracles.problem import InMemory
 from ...rules.base import RuleRows
 from ...rules.mixture import MixtureRule
@@ -108,7 +108,7 @@ def count_class_gains(problem: InMemory, rule: Rule) -> Gains:
     labelled = problem.source.class_weights[0][: len(labels)] > 0
     moved = np.abs(oracle.confusion_of(both[0].drawn)[0] - oracle.confusion_of(both[1].drawn)[0])
     classes = _most_changed(labelled, (moved.sum(axis=0) + moved.sum(axis=1))[: len(labels)])
-    metric = problem.aim.metric.of_output(0).class_metric() or FBeta(index=1)
+    metric = problem.aim.metric._of_output(0)._class_metric() or FBeta(index=1)
     comparisons = [
         compare(_against_rest(problem, j, metric), [_of_class(decisions, j) for decisions in both]) for j in classes
     ]

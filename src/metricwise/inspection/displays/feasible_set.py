@@ -16,9 +16,9 @@ from ...data.labels import make_rows
 from ...data.probabilities import read_proba
 from ...data.sources.memory import MemorySource
 from ...data.weights import read_sample_weight
-from ...metrics import Recall
 from ...metrics.base import Metric
-from ...oracles import Counts
+from ...metrics.linear import Recall
+from ...oracles.counts import Counts
 from ...oracles.problem import mixed
 from ...rules.weighted import WeightedRule
 from ...theory.geometry import FeasibleSet

@@ -26,7 +26,8 @@ from ...metrics.base import Metric
 from ...metrics.naming import check_same_classes
 from ...metrics.objective import Objective
 from ...metrics.resolution import resolve, to_maximise
-from ...oracles import Counts, Oracle
+from ...oracles.base import Oracle
+from ...oracles.counts import Counts
 from .results import Decomposition, Exit, Membership, Part
 from .search import Frame, Pool, Ray, Result, Search, decompose, drive, shoot, span, start_pool
 
@@ -210,11 +211,11 @@ class FeasibleSet:
         """
         C = self.read(C, "C")
         searches = [(m, _member(frame, self.cut(C, m), tol, max_passes)) for m, frame in enumerate(self.frames)]
-        found = self.run(searches)
-        if all(part.losses for part in found):
-            return Membership(True, join(self, found), None, 0.0)
+        result = self.run(searches)
+        if all(part.losses for part in result):
+            return Membership(True, join(self, result), None, 0.0)
         # Outputs weigh by how far they are out, those inside by 0: that separates by the root of the sum of squares.
-        L = self.pad([np.zeros_like(part.loss) if part.losses else part.loss for part in found])
+        L = self.pad([np.zeros_like(part.loss) if part.losses else part.loss for part in result])
         out = np.sum(L * (self.oracle.confusions([Loss(full=L)])[0] - C), axis=(1, 2))
         L = L * np.maximum(out, 0.0)[:, None, None]
         L /= np.linalg.norm(L)
@@ -269,8 +270,8 @@ class FeasibleSet:
         length = rays[m].lower
         point = [f.tensor(o + length * s) for f, o, s in zip(self.frames, origins, step, strict=True)]
         losses = [np.zeros_like(p) for p in point]
-        found = rays[m].loss
-        losses[m] = losses[m] if found is None else found
+        result = rays[m].loss
+        losses[m] = losses[m] if result is None else result
         return Exit(length, self.pad(point), Loss(full=self.pad(losses)))
 
     # ----------------------------------------------------------------------------------------------- pictures
@@ -331,8 +332,8 @@ class FeasibleSet:
         axes = np.stack([self.read(axis, name) for axis, name in ((x, "x"), (y, "y"))])
         angles = 2 * np.pi * np.arange(n) / n
         units = np.column_stack([np.cos(angles), np.sin(angles)])
-        found = self.exits(point, np.einsum("ra,amij->rmij", units, axes), tol, max_passes)
-        return np.asarray(np.array([end.length for end in found])[:, None] * units)
+        points = self.exits(point, np.einsum("ra,amij->rmij", units, axes), tol, max_passes)
+        return np.asarray(np.array([end.length for end in points])[:, None] * units)
 
     @entry_point("boundary_2d")
     def functional(self, axis: MetricLike | ArrayLike) -> FloatArray:
@@ -379,10 +380,10 @@ class FeasibleSet:
         if broadcast and array.shape == (1, *self.shape[1:]):
             array = np.repeat(array, self.shape[0], axis=0)
         if array.shape != self.shape:
-            one = " or (K, K)" if broadcast or self.shape[0] == 1 else ""
+            hint = " or (K, K)" if broadcast or self.shape[0] == 1 else ""
             raise InvalidParameter(
                 name,
-                problem=(f"{name} must have shape (M, K, K) = {self.shape}{one}, got {np.shape(values)}"),
+                problem=(f"{name} must have shape (M, K, K) = {self.shape}{hint}, got {np.shape(values)}"),
             )
         if not np.isfinite(array).all():
             raise InvalidParameter(name, problem=f"{name} must be finite, got NaN or infinity")

@@ -58,7 +58,7 @@ def drive(
     list
         What each search found.
     """
-    found: dict[int, Result] = {}
+    result: dict[int, Result] = {}
     answers: dict[int, FloatArray | None] = dict.fromkeys(range(len(searches)))
     while answers:
         queries: dict[int, FloatArray] = {}
@@ -67,10 +67,10 @@ def drive(
             try:
                 queries[s] = next(search) if answer is None else search.send(answer)
             except StopIteration as end:
-                found[s] = end.value
+                result[s] = end.value
         replies = ask([(searches[s][0], loss) for s, loss in queries.items()]) if queries else []
         answers = dict(zip(queries, replies, strict=True))
-    return [found[s] for s in range(len(searches))]
+    return [result[s] for s in range(len(searches))]
 
 
 # ------------------------------------------------------------------------------------------------- the affine hull
@@ -243,10 +243,10 @@ def shoot(
     loss: FloatArray | None = None
     center: FloatArray | None = None
     while True:
-        seen = pool.matrix
-        lower, direction = _longest(seen, start, step)
-        known = bool(marks) and all(lower >= mark or upper < mark for mark in marks)
-        if known or upper - lower <= gap:
+        visited = pool.matrix
+        lower, direction = _longest(visited, start, step)
+        reached = bool(marks) and all(lower >= mark or upper < mark for mark in marks)
+        if reached or upper - lower <= gap:
             break
         if passes >= max_passes:
             raise RuntimeError(
@@ -262,8 +262,8 @@ def shoot(
         reach = float(aim @ (start - point)) / fall if fall > 0 else np.inf
         if reach < upper:
             upper, loss, center = reach, query, aim / fall
-        known = pool.add(query, point) < len(seen)
-        if known and pull is None and upper - lower <= _ROUNDING * (1.0 + lower):
+        repeated = pool.add(query, point) < len(visited)
+        if repeated and pull is None and upper - lower <= _ROUNDING * (1.0 + lower):
             break  # the programme knew the answer: rounding is all that is left between the bounds
     return Ray(lower, max(lower, upper), loss)
 

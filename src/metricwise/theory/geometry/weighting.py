@@ -97,7 +97,7 @@ class Weighting:
 
     def __str__(self) -> str:
         n = self.decomposition.n_rules
-        words = {
+        text = {
             "weighted": "One weighted rule reaches the tensor.",
             "face": f"The tensor is on a face of the boundary where rows tie: a mixture of {n} rules of that face "
             "reaches it.",
@@ -105,8 +105,8 @@ class Weighting:
             f"guessing: a mixture of {n} weighted rules reaches it.",
         }[self.verdict]
         if self.solution is not None and self.solution.gap is None:
-            words += " It is the best tensor found, without a proof that no other is better."
-        return words
+            text += " It is the best tensor found, without a proof that no other is better."
+        return text
 
     def __repr__(self) -> str:
         return f"Weighting({self.verdict!r}, n_rules={self.decomposition.n_rules})"
@@ -174,13 +174,13 @@ def does_weighting_suffice(
     return _answer(feasible, C, feasible.run(searches), solution)
 
 
-def _answer(feasible: FeasibleSet, C: FloatArray, found: Sequence[_Found], solution: SolverResult | None) -> Weighting:
+def _answer(feasible: FeasibleSet, C: FloatArray, result: Sequence[_Found], solution: SolverResult | None) -> Weighting:
     """Put the outputs together: the minimal face of a product is the product of minimal faces."""
-    verdicts = tuple(one.verdict for one in found)
-    counted = {one.verdict for one, n in zip(found, feasible.dimensions, strict=True) if n} or {verdicts[0]}
-    L = feasible.pad([one.part.loss for one in found])
+    verdicts = tuple(part.verdict for part in result)
+    counted = {part.verdict for part, n in zip(result, feasible.dimensions, strict=True) if n} or {verdicts[0]}
+    L = feasible.pad([part.part.loss for part in result])
     loss = Loss(full=L)
-    decomposition = join(feasible, [one.part for one in found])
+    decomposition = join(feasible, [part.part for part in result])
     verdict: Verdict = counted.pop() if len(counted) == 1 else "face"
     return Weighting(
         verdict=verdict,
@@ -188,7 +188,7 @@ def _answer(feasible: FeasibleSet, C: FloatArray, found: Sequence[_Found], solut
         decomposition=decomposition,
         outputs=verdicts,
         slack=float(np.sum(L * (C - feasible.vertex(loss)))) / max(float(np.linalg.norm(L)), 1e-300),
-        room=min(one.room for one in found if one.verdict == "interior") if verdict == "interior" else 0.0,
+        room=min(part.room for part in result if part.verdict == "interior") if verdict == "interior" else 0.0,
         error=float(np.linalg.norm(decomposition.confusion - C)),
         solution=solution,
     )
@@ -305,8 +305,8 @@ def _inside(frame: Frame, pool: Pool, target: FloatArray, room: float, tol: floa
             break
         step = target - start
         yield from shoot(frame, pool, start, step, gap=0.1 * tol / float(np.linalg.norm(step)), max_passes=max_passes)
-        found = fewest(pool.matrix, target, tol)
-        if len(found[0]) < len(which):
-            which, weights, _ = found
+        inside = fewest(pool.matrix, target, tol)
+        if len(inside[0]) < len(which):
+            which, weights, _ = inside
     part = Part(np.zeros((len(frame.priors),) * 2), tuple(pool.losses[t] for t in which), tuple(weights.tolist()))
     return _Found("interior", part, room)

@@ -1,4 +1,4 @@
-"""What the metric families share: safe division, limits at known priors, and checks of their parameters.
+"""Parameters that several metrics have: a class, an order of the classes, class weights, numbers.
 
 Must not know any one metric.
 """
@@ -12,79 +12,25 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument
 from ..core.labels import known_positive
-from .base import _EMPTY as EMPTY
-from .class_names import written
-
-FloatArray = NDArray[np.float64]
+from ..core.matrices import FloatArray
 
 __all__ = [
-    "EMPTY",
-    "FloatArray",
-    "as_shares",
     "check_finite",
     "check_zero_division",
     "class_weights",
-    "diagonal",
-    "divide",
     "find_class",
-    "on_diagonal",
     "order_places",
-    "prior_limits",
     "ranks",
     "require_order",
     "scale_of",
     "self_ordered",
     "weight_places",
-    "with_column",
+    "written",
 ]
-
-
-def as_shares(priors: ArrayLike) -> FloatArray:
-    """Return priors as float64."""
-    return np.asarray(priors, dtype=np.float64)
-
-
-def divide(numerator: FloatArray, denominator: FloatArray, otherwise: float = 0.0) -> FloatArray:
-    """Divide, with `otherwise` where the denominator is an empty sum of shares (or the rounding left of one)."""
-    empty = np.abs(denominator) <= EMPTY
-    return np.where(empty, otherwise, numerator / np.where(empty, 1.0, denominator))
-
-
-def diagonal(confusion: FloatArray) -> FloatArray:
-    """Return the diagonal of each matrix of a stack, shape (..., K)."""
-    return np.diagonal(confusion, axis1=-2, axis2=-1)
-
-
-def on_diagonal(values: FloatArray) -> FloatArray:
-    """Return diagonal matrices (..., K, K) of values (..., K)."""
-    return values[..., None] * np.eye(values.shape[-1])
-
-
-def with_column(matrix: FloatArray, column: FloatArray | float) -> FloatArray:
-    """Return matrices (..., K + 1, K + 1) with one more decision, whose column is given, that no row is of.
-
-    What stands in the row of that decision counts nowhere. It is the excess of each column, off the diagonal, over the
-    one given: a matrix that is diagonal plus a constant per row and per column, whose scores cost O(K), stays one.
-    """
-    k = matrix.shape[-1]
-    out = np.zeros((*matrix.shape[:-2], k + 1, k + 1))
-    out[..., :k, :k] = matrix
-    out[..., :k, k] = column
-    columns = np.arange(k)
-    other = (columns + 1) % k
-    out[..., k, :k] = matrix[..., other, columns] - out[..., other, k]
-    return out
-
-
-def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]:
-    """Return the smallest and largest <A, C> over all C with these row sums: each row goes to one column."""
-    low = np.sum(priors * weights.min(axis=-1), axis=-1)
-    high = np.sum(priors * weights.max(axis=-1), axis=-1)
-    return (float(low.min()), float(high.max()))
 
 
 def check_zero_division(value: Any) -> None:
@@ -146,11 +92,11 @@ def _positive(classes: Sequence[Any] | None) -> int:
     """Return the position of the class 1 or True of a binary output; without labels, of its second class."""
     if classes is None:
         return 1
-    known = list(classes)
-    positive = known_positive(known)
+    labels = list(classes)
+    positive = known_positive(labels)
     if positive is not None:
-        return known.index(positive)
-    first, second = known
+        return labels.index(positive)
+    first, second = labels
     name = f"f1[{second if str(second).isidentifier() else written(second)}]"
     raise InvalidParameter(
         "pos_label",
@@ -170,10 +116,10 @@ def _find_label(classes: Sequence[Any] | None, label: Any, names: tuple[str, str
             problem=f"{by_label}={label!r} needs the class labels, which are not known here",
             remedy=f"use {by_index}= instead, or bind(priors, classes)",
         )
-    known = list(classes)
-    if label not in known:
-        raise InvalidParameter(by_label, problem=f"{by_label} must be one of the classes {known}, got {label!r}")
-    return known.index(label)
+    labels = list(classes)
+    if label not in labels:
+        raise InvalidParameter(by_label, problem=f"{by_label} must be one of the classes {labels}, got {label!r}")
+    return labels.index(label)
 
 
 def self_ordered(labels: Iterable[Any]) -> bool:
@@ -273,3 +219,17 @@ def check_finite(value: float, parameter: str, *, above: float = -math.inf, clos
     bound = "" if above == -math.inf else f" {'of at least' if closed else 'above'} {above:g}"
     if not good:
         raise InvalidParameter(parameter, f"be a finite number{bound}", repr(value))
+
+
+def written(label: Any) -> str:
+    """Return a class as it is written in a name: text in quotes, anything else as it is.
+
+    Examples
+    --------
+    >>> from metricwise.metrics.parameters import written
+    >>> print(written("on hold"), written(3))
+    'on hold' 3
+    """
+    if not isinstance(label, str):
+        return repr(label)
+    return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"

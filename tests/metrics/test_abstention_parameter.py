@@ -5,8 +5,7 @@ import pytest
 from sklearn.base import clone
 
 import metricwise as mw
-from metricwise.metrics.abstention import AbstentionCost
-from metricwise.metrics.abstention_spec import read_abstain
+from metricwise.metrics.abstention import AbstentionCost, read_abstain
 
 
 @pytest.mark.parametrize(
