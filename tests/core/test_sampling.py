@@ -10,7 +10,7 @@ from engines import source
 from metricwise.core.rows import Rows
 from metricwise.core.sampling import draw_rows
 from metricwise.data import Schema, read_proba
-from metricwise.fitting.selection import choose
+from metricwise.fitting.selection import select
 from metricwise.rules import fit_link
 
 
@@ -127,7 +127,7 @@ def test_choice_is_made_on_a_sample_with_the_rare_class():
     some = problem.sample(5_000, seed=0)
     assert some.source.class_rows[0, 1] == problem.source.class_rows[0, 1]
     np.testing.assert_allclose(some.oracle().priors, problem.oracle().priors)
-    choice = choose(problem, [Recipe("expected", recalibrate=True)], Settings())
+    choice = select(problem, [Recipe("expected", recalibrate=True)], Settings())
     assert choice.gain.estimate > 0.2
 
 

@@ -10,10 +10,11 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 import metricwise as mw
 import worlds
+from metricwise.core.quantiles import student_quantile
 from metricwise.goals.constraint import Constraint
 from metricwise.inference.confidence_limits import Counted, lower_limit, upper_limit
 from metricwise.inference.dependence import dependence_length
-from metricwise.inference.uncertainty import Spread, student
+from metricwise.inference.spread import Spread
 from metricwise.metrics import Accuracy, Precision
 from problems import read_problem
 
@@ -96,9 +97,9 @@ def test_intervals_are_those_of_stretches():
 
 
 @pytest.mark.parametrize("free", [4, 9, 23, 1_000])
-def test_student(free):
+def test_student_quantile(free):
     for level in (0.6, 0.9, 0.975):
-        assert student(ndtri(level), free) == pytest.approx(stdtrit(free, level), rel=5e-3)
+        assert student_quantile(ndtri(level), free) == pytest.approx(stdtrit(free, level), rel=5e-3)
 
 
 def test_what_rows_have_in_common_does_not_vanish_in_larger_samples():

@@ -14,6 +14,7 @@ from ..data.open import open_rows
 from ..data.sources import MemorySource, SourceBase
 from ..goals.spec import Goal, GoalSpec
 from ..inference.dependence import in_stretches
+from ..inference.judge import trial_influences
 from ..oracles.problem import InMemory, Problem
 
 if TYPE_CHECKING:  # loaded by the calls that need them: the rest is imported sooner
@@ -100,7 +101,7 @@ def _in_time(problem: Problem, length: int | None) -> Problem:
     source = problem.source
     assert isinstance(source, MemorySource)  # others refuse InTime
     judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)
-    return replace(problem, source=in_stretches(source, [judged], length))
+    return replace(problem, source=in_stretches(source, trial_influences([judged]), length))
 
 
 def _check_observed(problem: Problem) -> None:

@@ -17,11 +17,11 @@ from ..core.progress import Progress
 from ..data.sources import MemorySource
 from ..fitting.metadata import informed, metadata_of
 from ..fitting.secondary_metrics import record_rule
-from ..fitting.selection import Choice, choose
+from ..fitting.selection import Selection, select
 from ..fitting.solving import FittedRule, Settings, fit
+from ..fitting.threshold_range import threshold_range
 from ..goals.worst import opened
 from ..inference import Recorded
-from ..inference.uncertainty import threshold_range
 from ..oracles.problem import Problem, Recipe, argmax_rule
 from ..rules import CostRule, MixtureRule, Rule, RuleMetadata, WeightedRule
 from ..rules.grouped import abstaining
@@ -64,7 +64,7 @@ def solve(
 ) -> Solution:
     """Choose the recipe, if there are several, fit the rule, and collect what the user should know of it."""
     fitted, choice = _fit_free(problem, recipe, solver, seed, progress)
-    selection = note_list(NoteKind.SELECTION, choice.words()) if choice else ()
+    selection = note_list(NoteKind.SELECTION, choice.describe()) if choice else ()
     notes = [*fitted.notes, *selection, *_data_notes(problem, fitted.value < fitted.baseline - 1e-12)]
     recorded = record_rule(problem, fitted.rule)
     by_group = _by_group(problem, task, fitted.rule, None, notes)
@@ -81,7 +81,7 @@ def solve(
     )
 
 
-def _threshold_range(problem: Problem, rule: WeightedRule | MixtureRule, choice: Choice) -> Any:
+def _threshold_range(problem: Problem, rule: WeightedRule | MixtureRule, choice: Selection) -> Any:
     """Return the thresholds that are as good by the rows that judged; None if these have not all of the outputs."""
     if choice.judges.schema.n_outputs < problem.schema.n_outputs:
         return None
@@ -91,11 +91,11 @@ def _threshold_range(problem: Problem, rule: WeightedRule | MixtureRule, choice:
 
 def _fit_free(
     problem: Problem, recipe: Recipe | list[Recipe] | None, solver: Solver | Settings, seed: int, progress: Progress
-) -> tuple[FittedRule, Choice | None]:
+) -> tuple[FittedRule, Selection | None]:
     """Choose the recipe, if there are several, and fit the rule."""
     choice, rule = None, None
     if isinstance(recipe, list):
-        choice = choose(problem, recipe, solver, seed=seed, stage=progress.stage)
+        choice = select(problem, recipe, solver, seed=seed, stage=progress.stage)
         recipe, rule = choice.recipe, choice.rule
     progress.stage("fitting all rows")
     metadata = metadata_of(problem).updated(recipe=str(recipe) if choice is None else choice.name)

@@ -30,9 +30,9 @@ from ..goals.for_outputs import MetricSpec
 from ..goals.judged import list_metrics, positive_of
 from ..goals.spec import GoalSpec
 from ..goals.worst import opened
-from ..inference.costs import compare_costs
-from ..inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
-from ..inference.judging import Decisions, compare
+from ..inference.costs import CostJudge
+from ..inference.decisions import Decisions
+from ..inference.judge import Judge
 from ..inference.results import Comparison, Evaluation
 from ..metrics.abstention import AbstentionCost
 from ..metrics.abstention_spec import Abstention
@@ -51,6 +51,7 @@ from .arguments import (
     specs_of,
 )
 from .contenders import Contest, is_pair_of_models, read_contest, read_for
+from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
 
 __all__ = [
@@ -384,29 +385,29 @@ class _Judge:
         if not isinstance(quantity, Aim):
             assert self.costs is not None
             own = both if self.sensitive is None else [self.pooled(one) for one in both]
-            return compare_costs(self.source, self.costs.payer, self.costs.table, self.costs.eta, own)
+            return CostJudge(self.source, self.costs.payer, self.costs.table, self.costs.eta).compare(own)
         if quantity.least:
             return compare_worst(groups, replace(quantity, least=False))
         if self.sensitive is None:
-            return compare(InMemory(self.source, quantity), both)
+            return Judge(InMemory(self.source, quantity)).compare(both)
         n_groups = len(self.sensitive.groups.names)
         rows = replace(self.source.rows, group=self.sensitive.codes)
         source = MemorySource(rows, self.source.schema, self.source.passes).by_group(n_groups)
-        return compare(InMemory(source, quantity.by_group(n_groups, aware=True, worst=False)), both)
+        return Judge(InMemory(source, quantity.by_group(n_groups, aware=True, worst=False))).compare(both)
 
     def pooled(self, decisions: Decisions) -> Decisions:
         """Return the decisions about a single output, of those that are made once for every group."""
         assert self.sensitive is not None
-        return decisions.of_own_group(self.sensitive.codes)
+        return decisions.of_row_group(self.sensitive.codes)
 
     def of_group(self, group: GroupRows, quantities: Mapping[str, Quantity]) -> Evaluation:
         """Judge the rows of one group by what has a meaning there."""
         aims = {opened(name)[0]: replace(one, least=False) for name, one in quantities.items() if isinstance(one, Aim)}
-        found = {name: compare(InMemory(group.source, aim), list(group.both)) for name, aim in aims.items()}
+        found = {name: Judge(InMemory(group.source, aim)).compare(group.both) for name, aim in aims.items()}
         for name, one in quantities.items():
             if one == COST and self.costs is not None:
                 table, eta = self.costs.table[group.rows], self.costs.eta[group.rows]
-                found[name] = compare_costs(group.source, self.costs.payer, table, eta, list(group.both))
+                found[name] = CostJudge(group.source, self.costs.payer, table, eta).compare(group.both)
         return Evaluation(found, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0])
 
 

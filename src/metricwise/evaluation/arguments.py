@@ -45,6 +45,7 @@ from ..data.sources import MemorySource
 from ..goals.judged import positive_of, read_aims
 from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches
+from ..inference.judge import trial_influences
 from ..metrics.abstention import AbstentionCost
 from ..metrics.abstention_spec import Abstention, read_abstain
 from ..metrics.aim import Aim
@@ -123,7 +124,8 @@ class ReadRows:
         """Return the source whose rows belong together by stretches of time, if they have times."""
         if self.time is None:
             return self.source
-        return in_stretches(self.source, [InMemory(self.source, aim) for aim in aims], self.time.length)
+        problems = [InMemory(self.source, aim) for aim in aims]
+        return in_stretches(self.source, trial_influences(problems), self.time.length)
 
 
 def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:

@@ -20,7 +20,7 @@ from ..core.losses import Loss
 from ..data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional, read_pair, shown
 from ..data.open import open_rows
 from ..data.sources import MemorySource
-from ..inference.judging import Decisions
+from ..inference.decisions import Decisions
 from ..rules import Rule, RuleRows, WeightedRule, load_rule
 from ..rules.load import rule_from_dict
 from .arguments import check_alike, is_in_table, read_proba_for, spec_for_rule

@@ -18,16 +18,17 @@ from .._version import __version__
 from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, argument
 from ..core.notes import Note, NoteKind
-from ..data import Probabilities, read_abstain_label, read_row_costs, shown, table_of
+from ..data import Probabilities, read_abstain_label, read_row_costs, shown
 from ..data.sources import MemorySource
 from ..inference import Estimate, Gain
-from ..inference.uncertainty import Spread, heaviest_share, mean_interval
+from ..inference.costs import CostJudge, heaviest_share
+from ..inference.decisions import Decisions
 from ..metrics import Cost
 from ..metrics.abstention_spec import Abstention
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules import CostRule, RuleMetadata, RuleRows
 from .bagging import Bag, draw, links_of
-from .selection import judging_rows
+from .samples import judging_rows
 
 __all__ = ["CostFit", "fit_row_costs", "refuse_beside_costs", "with_costs"]
 
@@ -240,17 +241,15 @@ def _judge(
     stage("judging rows that were left out")
     judges, _ = judging_rows(problem)
     judges, decided, eta = _left_out(judges, rule, recalibrate, seed)
-    rows, spread = judges.source.rows, Spread.of(judges)
-    plain = _argmax(judges, rows.proba)
-    (own, weight), (other, _) = (_paid(rule, rows, codes) for codes in (decided, plain))
+    rows = judges.source.rows
     assert rows.cost is not None
-    by_class, other_by_class = (rule.paid_by_class(rows.cost, codes[:, 0]) for codes in (decided, plain))
-    gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
-    largest = -float(table_of(rows.cost, rule.abstain_cost).min())
-    value = mean_interval(-own, weight, spread, -by_class, eta, largest)
-    several = rows.repeats is None and rows.n_rows >= _MANY_ROWS
-    heaviest = heaviest_share(other - own, weight) if several else 0.0
-    return Gain(*gain), Estimate(*value), heaviest
+    judge = CostJudge(judges.source, rule, rows.cost, eta)
+    both = [Decisions.of_codes(codes) for codes in (decided, _argmax(judges, rows.proba))]
+    comparison, (first, second) = judge.compare(both), (judge.paid(decisions)[0] for decisions in both)
+    many = rows.repeats is None and rows.n_rows >= _MANY_ROWS
+    gain = comparison.difference
+    heaviest = heaviest_share(second - first, judge.weight) if many else 0.0
+    return Gain(gain.estimate, gain.low, gain.high), comparison.value, heaviest
 
 
 def _left_out(

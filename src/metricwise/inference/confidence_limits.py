@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.quantiles import student_quantile
 from ..data import python_labels
 from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
 from ..metrics import Metric, Minimum, MinRecall, Recall
@@ -23,7 +24,6 @@ from ..metrics.affine import Affine
 from ..metrics.base import inner
 from ..oracles.problem import Problem
 from ..rules import Link, Rule, RuleRows
-from .uncertainty import student
 
 __all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
 
@@ -207,7 +207,7 @@ def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
     if counted.parts:
         return min(_limit(part, quantile, side) for part in counted.parts)
     z = NormalDist().inv_cdf(quantile)
-    wide = student(z, counted.free)
+    wide = student_quantile(z, counted.free)
     if counted.proportion is not None:
         from scipy.special import betaincinv
 

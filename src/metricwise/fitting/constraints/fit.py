@@ -19,11 +19,11 @@ from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
 from ...inference import Candidate, ConstraintResult, Estimate, Gain
 from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
-from ...inference.uncertainty import count_independent
+from ...inference.spread import count_independent
 from ...oracles.problem import Problem, Recipe
 from ...rules import RuleMetadata
 from ...solvers.constrained import InfeasibleError
-from ..selection import judging_rows, noticing_copies
+from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .resolve import InfeasibleConstraintsError, explain_infeasible
 from .search import Found, NoSingleRuleError, Search
@@ -144,7 +144,7 @@ def fit_within(
     read_before = problem.source.passes.entries
     stage("keeping constraints")
     if problem.labelled and (pledge.confidence is not None or len(recipes) > 1):
-        problem = noticing_copies(problem)
+        problem = with_copies_clustered(problem)
 
     def search_by(recipe: Recipe) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)

@@ -13,7 +13,8 @@ from ...core.losses import Loss
 from ...data import Schema, python_labels, read_proba
 from ...data.sources import MemorySource
 from ...fitting.metadata import losses_of
-from ...inference.judging import Decisions, compare
+from ...inference.decisions import Decisions
+from ...inference.judge import Judge
 from ...inference.results import Comparison
 from ...metrics import FBeta
 from ...metrics.aim import Aim
@@ -89,9 +90,8 @@ def count_output_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> G
     outputs = _most(np.flatnonzero(seen), moved)
     found = []
     for m in outputs:
-        one = np.array([m])
-        own = [_of_output(decisions, m) for decisions in both]
-        found.append(compare(problem.of_outputs(one), own))
+        own = [decisions.of_outputs(slice(m, m + 1)) for decisions in both]
+        found.append(Judge(problem.of_outputs(np.array([m]))).compare(own))
     by = "group" if schema.n_groups > 1 else "output"
     packed = _packed(by, problem.aim.name, [output_name(schema, m) for m in outputs], found, int(seen.sum()))
     return replace(packed, losses=losses_of(problem))
@@ -110,7 +110,7 @@ def count_class_gains(problem: InMemory, rule: WeightedRule | MixtureRule) -> Ga
     moved = np.abs(C - plain).sum(axis=0)[:k] + np.abs(C - plain).sum(axis=1)[:k]
     classes = _most(np.flatnonzero(seen[:k]), moved)
     metric = problem.aim.metric.of_output(0).class_metric() or FBeta(index=1)
-    found = [compare(_against_rest(problem, j, metric), [_is_class(own, j) for own in both]) for j in classes]
+    found = [Judge(_against_rest(problem, j, metric)).compare([own.of_class(j) for own in both]) for j in classes]
     name = metric.name if problem.allowed is None else f"{metric.name} (abstentions are misses)"
     return _packed("class", name, [str(labels[j]) for j in classes], found, int(seen.sum()))
 
@@ -122,11 +122,6 @@ def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
     codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
     own = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
     return InMemory(MemorySource(own, Schema.of_codes([2])), Aim(metric, "micro", np.ones(1)))
-
-
-def _is_class(decisions: Decisions, j: int) -> Decisions:
-    codes = tuple((own == j).astype(own.dtype) for own in decisions.codes)
-    return Decisions(codes, decisions.shares, (decisions.drawn == j).astype(decisions.drawn.dtype))
 
 
 def output_name(schema: Schema, m: int) -> str:
@@ -144,12 +139,6 @@ def _decided(problem: InMemory, rule: WeightedRule | MixtureRule) -> list[Decisi
     schema, proba = problem.schema, problem.source.rows.proba
     plain = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
     return [Decisions.of(one, RuleRows(proba)) for one in (rule, plain)]
-
-
-def _of_output(decisions: Decisions, m: int) -> Decisions:
-    shares = decisions.shares if len(decisions.shares) == 1 else decisions.shares[m : m + 1]
-    codes = tuple(own[:, m : m + 1] for own in decisions.codes)
-    return Decisions(codes, shares, decisions.drawn[:, m : m + 1])
 
 
 def _packed(by: str, metric: str, names: Sequence[str], found: Sequence[Comparison], n_parts: int) -> Gains:
