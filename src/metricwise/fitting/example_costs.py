@@ -7,8 +7,8 @@ not know solvers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,45 +27,18 @@ from ..metrics import Cost
 from ..metrics.abstention_spec import Abstention
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules import CostRule, RuleMetadata, RuleRows
+from ..solvers import Certificate, Outcome
 from .bagging import Bag, draw, links_of
 from .samples import judging_rows
+from .solving import FitTask, FittedRule
 
-__all__ = ["CostFit", "fit_row_costs", "refuse_beside_costs", "with_costs"]
+__all__ = ["fit_example_costs", "refuse_beside_costs", "with_costs"]
 
 FloatArray = NDArray[np.float64]
 
 _ROUNDS = 2  # of resamples
 _MOST_CARRIED = 0.5  # by ten rows, of the variance: beyond it is said
 _MANY_ROWS = 100  # of which ten are few
-
-
-@dataclass(frozen=True, eq=False)
-class CostFit:
-    """A rule for costs per row, and what it saves.
-
-    Parameters
-    ----------
-    rule : CostRule
-        Behind its link.
-    value, baseline : float
-        Minus the mean cost of the rule and of plain argmax.
-    confusion : ndarray of shape (1, K, K), or (1, K, K + 1) of a rule that may abstain
-        Of the rule.
-    gain : Gain or None
-        What it saves on new rows.
-    value_on_new_rows : Estimate or None
-    notes : tuple of Note
-    n_passes : int
-    """
-
-    rule: CostRule
-    value: float
-    baseline: float
-    confusion: FloatArray
-    gain: Gain | None
-    value_on_new_rows: Estimate | None
-    notes: tuple[Note, ...]
-    n_passes: int
 
 
 def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
@@ -126,46 +99,16 @@ def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tu
     return replace(problem, source=source), rule
 
 
-def fit_row_costs(
-    problem: Problem,
-    rule: CostRule,
-    recalibrate: bool,
-    *,
-    judged: bool,
-    seed: int = 0,
-    stage: Callable[[str], None] = lambda _: None,
-) -> CostFit:
-    """Fit the link of a rule for costs per row, and say what it saves.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of one output, in memory; its rows have the costs.
-    rule : CostRule
-        Without a link.
-    recalibrate : bool
-        Whether a link is fitted to the labels.
-    judged : bool
-        Whether rows that resamples leave out say what is saved on new ones.
-    seed : int
-        Of the resamples.
-    stage : callable, optional
-        Told what is being done.
-
-    Returns
-    -------
-    CostFit
-    """
-    source = problem.source
-    assert isinstance(source, MemorySource) and source.rows.cost is not None
-    stage("fitting all rows")
+def fit_example_costs(task: FitTask) -> FittedRule:
+    """Fit the link of a rule for costs per row; where several recipes come into question, rows left out judge it."""
+    problem, rule, source = task.problem, task.cost_rule, task.problem.source
+    assert rule is not None and isinstance(source, MemorySource)
+    recalibrate, rows = task.recipe_list[0].recalibrate, source.rows
+    task.stage("fitting all rows")
     read_before = source.passes.entries
     linked = replace(rule, link=problem.link(recalibrate))
-    decided, plain = (
-        linked.decide(RuleRows(source.rows.proba, cost=source.rows.cost)),
-        _argmax(problem, source.rows.proba),
-    )
-    value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
+    decided = linked.decide(RuleRows(rows.proba, cost=rows.cost))
+    value, baseline = (-_mean(*_paid(linked, rows, codes)) for codes in (decided, _argmax(problem, rows.proba)))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
     metadata = RuleMetadata(
         metric=Cost.name,
@@ -176,16 +119,20 @@ def fit_row_costs(
         stated=("metric", "rows", "metricwise", "value"),
         **problem.schema.column_facts,
     )
-    gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
-    return CostFit(
+    gain, new, heaviest = _judge(task, rule, recalibrate) if isinstance(task.recipes, list) else (None, None, 0.0)
+    return FittedRule(
         rule=replace(linked, metadata=metadata),
         value=value,
         baseline=baseline,
         confusion=oracle.confusion_of(decided)[:, : problem.schema.width],
+        counted="labels" if problem.labelled else "expected",
+        certificate=Certificate(value, upper_bound=None if problem.labelled else value),
+        outcome=Outcome.OPTIMAL,
+        notes=tuple(_notes(problem, gain, heaviest)),
+        history=(value,),
+        n_passes=problem.passes_since(read_before),
         gain=gain,
         value_on_new_rows=new,
-        notes=tuple(_notes(problem, gain, heaviest)),
-        n_passes=problem.passes_since(read_before),
     )
 
 
@@ -234,13 +181,10 @@ def _mean(values: FloatArray, weight: FloatArray) -> float:
     return float(values @ weight / weight.sum())
 
 
-def _judge(
-    problem: Problem, rule: CostRule, recalibrate: bool, seed: int, stage: Callable[[str], None]
-) -> tuple[Gain, Estimate, float]:
-    """What the rule saves beside argmax, what it costs, on rows that its link has not seen, and what ten rows carry."""
-    stage("judging rows that were left out")
-    judges, _ = judging_rows(problem)
-    judges, decided, eta = _left_out(judges, rule, recalibrate, seed)
+def _judge(task: FitTask, rule: CostRule, recalibrate: bool) -> tuple[Gain, Estimate, float]:
+    """Return savings over argmax and minus the cost on rows that the link was not fitted to, and what ten rows add."""
+    task.stage("judging rows that were left out")
+    judges, decided, eta = _left_out(judging_rows(task.problem)[0], rule, recalibrate, task.seed)
     rows = judges.source.rows
     assert rows.cost is not None
     judge = CostJudge(judges.source, rule, rows.cost, eta)

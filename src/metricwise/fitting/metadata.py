@@ -19,7 +19,7 @@ from ..metrics.scales import order_of
 from ..oracles.problem import Problem
 from ..rules import Rule, RuleMetadata
 
-__all__ = ["informed", "losses_of", "metadata_of"]
+__all__ = ["with_estimates", "losses_of", "metadata_of"]
 
 R = TypeVar("R", bound=Rule)
 
@@ -82,7 +82,7 @@ def _positive(metric: Any) -> Any:
     return label if isinstance(label, (str, bool, int)) else None
 
 
-def informed(
+def with_estimates(
     rule: R, gain: Gain | None, value_on_new_rows: Estimate | None, constraints: Sequence[ConstraintResult] = ()
 ) -> R:
     """Return the same rule, which knows what it adds to argmax on new rows and what it promises.

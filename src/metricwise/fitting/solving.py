@@ -1,28 +1,34 @@
-"""From a problem to a fitted rule: which solver serves it, and what its rule is worth on the rows.
+"""What is fitted and what comes of it (FitTask, FittedRule), the choice of a solver, and the fit of one rule.
 
-Owns the choice of a solver and the call of it. Must not know how recipes are chosen, nor read user input.
+Must not know how a recipe is selected, nor read user input.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, mention
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, note_list
+from ..data import Groups, Sensitive
+from ..goals.spec import Goal
+from ..goals.worst import opened
+from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..oracles import Counts, Oracle, TooManyChangesError
 from ..oracles.problem import Problem, Recipe, argmax_rule
-from ..rules import Link, MixtureRule, RuleMetadata, WeightedRule
+from ..rules import CostRule, Link, RuleMetadata, WeightedRule
 from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
 from ..solvers.base import BaseSolver, settle
 from ..solvers.joined import Part, join
 
-__all__ = ["WIDE", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
+__all__ = ["WIDE", "FitTask", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
 
 WIDE = 200  # classes, beyond which a full loss is not walked along
 
@@ -54,28 +60,81 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRule:
-    """A rule in the user's labels, what it is worth on the rows, and how it was found.
+class FitTask:
+    """A problem, the goal that it was made for, and how a rule is looked for.
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
-        Behind its link.
-    value, baseline : float
-        The metric of the rule and of plain argmax.
-    confusion : ndarray of shape (M, K, K), or (M, K, K + 1) of a rule that may abstain
-        Of the rule.
-    counted : {"labels", "expected"}
-        How these three were counted.
-    certificate : Certificate
-    outcome : Outcome
-    notes : tuple of Note
-    history : tuple of float
-    n_passes : int
-        Passes over the rows, from the class priors to the final count.
+    problem : Problem
+    goal : Goal
+    recipes : Recipe, or list of Recipe
+        A list is left to the selection.
+    solver : Solver or Settings
+    seed : int
+    groups : Groups or None
+        The sensitive groups that rows have.
+    sensitive : Sensitive or None
+        What the rule may know of them.
+    cost_rule : CostRule or None
+        The rule of least expected cost, still without its link, if rows have costs of their own.
+    stage : callable
+        Called with the name of each stage.
     """
 
-    rule: WeightedRule | MixtureRule
+    problem: Problem
+    goal: Goal
+    recipes: Recipe | list[Recipe]
+    solver: Solver | Settings
+    seed: int = 0
+    groups: Groups | None = None
+    sensitive: Sensitive | None = None
+    cost_rule: CostRule | None = None
+    stage: Callable[[str], None] = lambda _: None
+
+    @property
+    def recipe_list(self) -> list[Recipe]:
+        """The recipes, one or several."""
+        return self.recipes if isinstance(self.recipes, list) else [self.recipes]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the solver of constraints; any other solver is refused."""
+        if not isinstance(self.solver, Settings):
+            raise InvalidParameter(
+                "solver", f"be 'auto' if {mention('subject_to')} is given, because constraints have their own solver"
+            )
+        return self.solver
+
+    @property
+    def by_group(self) -> bool:
+        """Whether what is asked for is about single sensitive groups."""
+        about_groups = self.goal.worst_group or any(c.group is not None for c in self.goal.constraints)
+        return self.groups is not None and about_groups
+
+    @property
+    def group_aware(self) -> bool:
+        """Whether the rule may use the sensitive group of a row."""
+        return self.sensitive is not None and bool(self.sensitive.group_aware)
+
+    @property
+    def fits_unknown_groups(self) -> bool:
+        """Whether rows of unknown groups are decided by a rule that is fitted without groups."""
+        return self.group_aware and self.sensitive is not None and self.sensitive.unknown == "blind"
+
+    def without_groups(self) -> FitTask:
+        """Return the task without groups and constraints about them."""
+        constraints = tuple(c for c in self.goal.constraints if c.group is None)
+        goal = replace(self.goal, constraints=constraints, worst_group=False)
+        aim = replace(self.problem.aim, name=opened(self.problem.aim.name)[0])
+        problem = replace(self.problem, constraints=constraints, aim=aim)
+        return replace(self, problem=problem, goal=goal, groups=None, sensitive=None)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRule:
+    """A rule in the user's labels, behind its link, and what is known about it: the fields of a Solution."""
+
+    rule: Any
     value: float
     baseline: float
     confusion: NDArray[np.float64]
@@ -85,6 +144,13 @@ class FittedRule:
     notes: tuple[Note, ...]
     history: tuple[float, ...]
     n_passes: int
+    gain: Gain | None = None
+    value_on_new_rows: Estimate | None = None
+    threshold_range: NDArray[np.float64] | None = None
+    candidates: tuple[Candidate, ...] = ()
+    recorded: dict[str, Recorded] = field(default_factory=dict)
+    constraints: tuple[ConstraintResult, ...] = ()
+    by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
 
 
 # From the most exact to the most general; of those whose needs are met, the first that is not ruled out.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
-from ...inference import Candidate, ConstraintResult, Estimate, Gain
+from ...inference import Candidate, ConstraintResult, Estimate
 from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
 from ...inference.spread import count_independent
 from ...oracles.problem import Problem, Recipe
@@ -29,7 +29,7 @@ from .resolve import InfeasibleConstraintsError, explain_infeasible
 from .search import Found, NoSingleRuleError, Search
 from .validate import Refits, Unseen
 
-__all__ = ["ConstrainedFit", "Pledge", "fit_within"]
+__all__ = ["Pledge", "fit_within"]
 
 FloatArray = NDArray[np.float64]
 
@@ -76,33 +76,6 @@ class Pledge:
         return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedFit:
-    """The best rule that keeps constraints.
-
-    Parameters
-    ----------
-    fitted : FittedRule
-        Its notes say how constraints are met.
-    recipe : Recipe
-        By which it was fitted.
-    constraints : tuple of ConstraintResult
-        How each one is met.
-    candidates : tuple of Candidate
-        The recipes that were compared.
-    gain : Gain or None
-        Estimated gain over argmax on new rows.
-    value_on_new_rows : Estimate or None
-    """
-
-    fitted: FittedRule
-    recipe: Recipe
-    constraints: tuple[ConstraintResult, ...]
-    candidates: tuple[Candidate, ...]
-    gain: Gain | None
-    value_on_new_rows: Estimate | None
-
-
 def fit_within(
     problem: Problem,
     recipes: Sequence[Recipe],
@@ -113,7 +86,7 @@ def fit_within(
     metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
     challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
-) -> ConstrainedFit:
+) -> tuple[FittedRule, Recipe]:
     """Fit the best rule that keeps constraints.
 
     Parameters
@@ -134,7 +107,9 @@ def fit_within(
 
     Returns
     -------
-    ConstrainedFit
+    FittedRule
+    Recipe
+        By which it was fitted.
 
     Raises
     ------
@@ -329,7 +304,7 @@ class _Task:
         seen: Unseen | None,
         metadata: RuleMetadata | None,
         read_before: int,
-    ) -> ConstrainedFit:
+    ) -> tuple[FittedRule, Recipe]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         problem, pledge = self.problem, self.pledge
         names = list({one.promise: one.name for one in pledge.constraints}.values())
@@ -353,7 +328,8 @@ class _Task:
         result = replace(result, alternative=alternative, notes=tuple(notes))
         fitted = present(problem, search.recipe, search.oracle, search.objective, result, metadata, read_before)
         gain, value = (None, None) if seen is None else seen.worth(fitted, self.n_independent)
-        return ConstrainedFit(fitted, search.recipe, constraints, self.tried, gain, value)
+        fitted = replace(fitted, constraints=constraints, candidates=self.tried, gain=gain, value_on_new_rows=value)
+        return fitted, search.recipe
 
     def _single_value(self, search: Search, margins: FloatArray) -> float | None:
         try:
