@@ -119,7 +119,7 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
     from metricwise.fitting.solving import Settings
-    from metricwise.oracles.problem import Recipe
+    from metricwise.oracles.problem import FitStrategy
     from problems import read_problem
 
     p, y = rare_world(100_000, 30, seed=5)
@@ -127,7 +127,7 @@ def test_choice_is_made_on_a_sample_with_the_rare_class():
     some = problem.sample(5_000, seed=0)
     assert some.source.class_rows[0, 1] == problem.source.class_rows[0, 1]
     np.testing.assert_allclose(some.oracle().priors, problem.oracle().priors)
-    choice = select(problem, [Recipe("expected", recalibrate=True)], Settings())
+    choice = select(problem, [FitStrategy("expected", recalibrate=True)], Settings())
     assert choice.gain.estimate > 0.2
 
 

@@ -14,13 +14,13 @@ from metricwise.core.losses import Loss
 from metricwise.fitting import bagging as bags
 from metricwise.fitting import selection
 from metricwise.fitting.solving import Settings, solve
-from metricwise.oracles.problem import Recipe
+from metricwise.oracles.problem import FitStrategy
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
 from problems import read_problem
 from profiles import examples
 
-RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
+RECIPES = [FitStrategy(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
 AUTO = Settings()
 
 

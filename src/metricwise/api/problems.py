@@ -87,14 +87,14 @@ def _check_observed(problem: Problem) -> None:
     """Refuse weights that leave no observed label."""
     if not problem.labelled:
         return
-    seen = problem.source.class_weights > 0
-    if not seen[problem.aim.output_weight > 0].any():
+    observed = problem.source.class_weights > 0
+    if not observed[problem.aim.output_weight > 0].any():
         raise InvalidParameter(
             "sample_weight",
             problem="no observed label has a positive weight",
             remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
-    if problem.schema.n_outputs == 1 and seen.sum() < 2:
+    if problem.schema.n_outputs == 1 and observed.sum() < 2:
         raise InvalidParameter("sample_weight", "be positive for rows of at least two classes", "only one such class")
 
 

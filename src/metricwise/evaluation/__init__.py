@@ -198,7 +198,7 @@ def evaluate(
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
     contest = read_contest(rule, proba, y, against, pos_label)
-    if cost is None and any("cost" in one.needs for one in contest.rules):
+    if cost is None and any("cost" in fitted.needs for fitted in contest.rules):
         raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:
         metrics, average, pos_label = _own(contest, cost, average, pos_label)
@@ -215,7 +215,7 @@ def evaluate(
     costs = _read_costs(contest, read, y, cost, allowed)
     quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
     both = _decide(contest, read, y, sensitive, costs)
-    source = read.in_time([aim for one in quantities.values() for aim in aims_of(one)])
+    source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
     return _Judge(source, sensitive, costs, contest.titles).evaluation(quantities, both)
 
 
@@ -237,7 +237,7 @@ def _own(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str
     """Return the metric that a rule was optimised for, its average and its positive class."""
     if cost is not None:
         return COST, average, pos_label
-    rule = next((one for one in contest.rules if one.metadata.metric is not None), contest.reader)
+    rule = next((r for r in contest.rules if r.metadata.metric is not None), contest.reader)
     pos_label = rule.metadata.pos_label if pos_label is None else pos_label
     return own_metric(rule), own_average(rule) if average is None else average, pos_label
 
@@ -261,8 +261,8 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
             problem=f"{argument('cost')} gives costs per row for a single output, but y is 2-D",
             remedy="evaluate the outputs one by one",
         )
-    own = [rule for rule in contest.rules if "cost" in rule.needs]
-    price = getattr(own[0], "abstain_cost", None) if own else None if allowed is None else allowed.cost
+    cost_rules = [rule for rule in contest.rules if "cost" in rule.needs]
+    price = getattr(cost_rules[0], "abstain_cost", None) if cost_rules else None if allowed is None else allowed.cost
     payer = CostRule(schema.classes, abstain_label=schema.abstain_label, abstain_cost=price)
     return _Costs(payer.read_cost(cost, read.source.n_rows), payer, contest.probabilities(read.source, y))
 
@@ -286,17 +286,17 @@ def _read_quantities(
             problem=f"{argument('cost')} is for the metric 'cost', minus the mean cost",
             remedy="add it to metrics",
         )
-    plain = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
+    metric_places = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
     kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, goal.pos_label)
-    strict = len(plain) == len(listed) and not kept and not contest.by_threshold
-    specs: Any = [listed[i][1] for i in plain]
+    strict = len(metric_places) == len(listed) and not kept and not contest.by_threshold
+    specs: Any = [listed[i][1] for i in metric_places]
     if isinstance(metrics, Mapping):
-        specs = dict(listed[i] for i in plain)
+        specs = dict(listed[i] for i in metric_places)
     aims = {}
-    if plain:
+    if metric_places:
         spec = replace(goal, metric=specs, pos_label=kept_label)
         aims = read.aims(spec, strict=strict, by_group=sensitive is not None, allowed=allowed)
-    found, rest = {}, iter(aims.items())
+    quantities, rest = {}, iter(aims.items())
     names = None if sensitive is None else sensitive.groups.names
     for (name, _), gap, cost in zip(listed, gaps, by_cost, strict=True):
         title: str
@@ -310,14 +310,14 @@ def _read_quantities(
             title, quantity = name or COST, COST
         else:
             title, quantity = next(rest)
-        if title in found:
+        if title in quantities:
             raise InvalidParameter(
                 "metrics",
                 problem=f"metrics: {title!r} is the name of two metrics",
                 remedy="pass a dict of distinct names",
             )
-        found[title] = quantity
-    return found
+        quantities[title] = quantity
+    return quantities
 
 
 def _decide(
@@ -331,17 +331,18 @@ def _decide(
     proba, schema = read.source.rows.proba, read.source.schema
     table = None if costs is None else costs.table
     n_groups = 1 if sensitive is None else len(sensitive.groups.names)
-    probas = [read_for(one, contest, y, proba) for one in contest.contenders]
-    if any(own.n_rows != proba.n_rows for own in probas):
+    probas = [read_for(contender, contest, y, proba) for contender in contest.contenders]
+    if any(contender_proba.n_rows != proba.n_rows for contender_proba in probas):
         raise InvalidParameter(
             "rule",
             problem=(
                 f"both models must have probabilities of the same {proba.n_rows} rows, in the same order, "
-                f"got {[own.n_rows for own in probas]}"
+                f"got {[contender_proba.n_rows for contender_proba in probas]}"
             ),
         )
     both = [
-        one.decisions(contest, y, own, sensitive, table) for one, own in zip(contest.contenders, probas, strict=True)
+        contender.decisions(contest, y, contender_proba, sensitive, table)
+        for contender, contender_proba in zip(contest.contenders, probas, strict=True)
     ]
     if len(both) == 1:
         argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
@@ -364,13 +365,15 @@ class _Judge:
     def evaluation(self, quantities: Mapping[str, Quantity], both: list[Decisions]) -> Evaluation:
         """Judge two sets of decisions, which are made once for every group if there are any."""
         groups = self.groups(both)
-        found = {}
+        comparisons = {}
         with Progress("evaluate", len(quantities)) as progress:
             for name, quantity in quantities.items():
                 progress.stage(name)
-                found[name] = self.compare(name, quantity, both, groups)
-        by_group = {one.name: self.of_group(one, quantities) for one in groups}
-        return Evaluation(found, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0])
+                comparisons[name] = self.compare(name, quantity, both, groups)
+        by_group = {group.name: self.of_group(group, quantities) for group in groups}
+        return Evaluation(
+            comparisons, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0]
+        )
 
     def groups(self, both: list[Decisions]) -> list[GroupRows]:
         """Return the rows of each group that has labels."""
@@ -384,8 +387,8 @@ class _Judge:
             return compare_gap(self.source, groups, quantity.aims, name)
         if not isinstance(quantity, Aim):
             assert self.costs is not None
-            own = both if self.sensitive is None else [self.pooled(one) for one in both]
-            return CostJudge(self.source, self.costs.payer, self.costs.table, self.costs.eta).compare(own)
+            pooled = both if self.sensitive is None else [self.pooled(decisions) for decisions in both]
+            return CostJudge(self.source, self.costs.payer, self.costs.table, self.costs.eta).compare(pooled)
         if quantity.least:
             return compare_worst(groups, replace(quantity, least=False))
         if self.sensitive is None:
@@ -402,13 +405,19 @@ class _Judge:
 
     def of_group(self, group: GroupRows, quantities: Mapping[str, Quantity]) -> Evaluation:
         """Judge the rows of one group by what has a meaning there."""
-        aims = {opened(name)[0]: replace(one, least=False) for name, one in quantities.items() if isinstance(one, Aim)}
-        found = {name: Judge(InMemory(group.source, aim)).compare(group.both) for name, aim in aims.items()}
-        for name, one in quantities.items():
-            if one == COST and self.costs is not None:
+        aims = {
+            opened(name)[0]: replace(quantity, least=False)
+            for name, quantity in quantities.items()
+            if isinstance(quantity, Aim)
+        }
+        comparisons = {name: Judge(InMemory(group.source, aim)).compare(group.both) for name, aim in aims.items()}
+        for name, quantity in quantities.items():
+            if quantity == COST and self.costs is not None:
                 table, eta = self.costs.table[group.rows], self.costs.eta[group.rows]
-                found[name] = CostJudge(group.source, self.costs.payer, table, eta).compare(group.both)
-        return Evaluation(found, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0])
+                comparisons[name] = CostJudge(group.source, self.costs.payer, table, eta).compare(group.both)
+        return Evaluation(
+            comparisons, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0]
+        )
 
 
 def _notes(source: MemorySource) -> tuple[str, ...]:

@@ -210,40 +210,39 @@ def read_groups(
     `models` are the names of two models whose rules these are, if there are any.
     """
     grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
-    known = [rule.known for rule in grouped]
-    if not known:
-        given = sensitive_features
-        return None if given is None else read_sensitive_features(given, n_rows)
-    if known[0].names != known[-1].names:
-        raise _unlike("groups", shown(list(known[0].names)), shown(list(known[-1].names)), models)
+    known_groups = [rule.known for rule in grouped]
+    if not known_groups:
+        return None if sensitive_features is None else read_sensitive_features(sensitive_features, n_rows)
+    if known_groups[0].names != known_groups[-1].names:
+        raise _unlike("groups", shown(list(known_groups[0].names)), shown(list(known_groups[-1].names)), models)
     others = all(rule.other is not None for rule in grouped)
-    codes = known[0].codes(sensitive_features, n_rows, others=others)
-    names = known[0].names
+    codes = known_groups[0].codes(sensitive_features, n_rows, others=others)
+    names = known_groups[0].names
     if (codes == len(names)).any():
         return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
-    return SensitiveFeatures(codes, known[0])
+    return SensitiveFeatures(codes, known_groups[0])
 
 
 def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
     """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
-    own, others = rule.schema, other.schema
-    if own.multioutput != others.multioutput or not same_classes(own.classes, others.classes):
-        raise _unlike("outputs and classes", _outputs(own), _outputs(others), models)
-    if None not in (own.output_names, others.output_names) and own.output_names != others.output_names:
-        raise _unlike("outputs", shown(own.output_names), shown(others.output_names), models)
+    schema, others = rule.schema, other.schema
+    if schema.multioutput != others.multioutput or not same_classes(schema.classes, others.classes):
+        raise _unlike("outputs and classes", _outputs(schema), _outputs(others), models)
+    if None not in (schema.output_names, others.output_names) and schema.output_names != others.output_names:
+        raise _unlike("outputs", shown(schema.output_names), shown(others.output_names), models)
 
 
-def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> ValueError:
+def _unlike(what: str, first: str, other: str, models: tuple[str, str] | None) -> ValueError:
     """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
     if models is None:
         return InvalidParameter(
-            "against", f"be a rule for the same {what} as the rule, in the same order, {own}", other
+            "against", f"be a rule for the same {what} as the rule, in the same order, {first}", other
         )
     return InvalidParameter(
         "rule",
         problem=(
             f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
-            f"got {own} and {other}"
+            f"got {first} and {other}"
         ),
     )
 
@@ -258,17 +257,17 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     kept = kept_order(rule.metadata, schema.classes)
     if kept is None or schema.order is None:
         return schema.order or kept
-    for said, own in zip(schema.order, kept, strict=True):
-        if said is not None and own is not None and said != own:
+    for said, fitted_order in zip(schema.order, kept, strict=True):
+        if said is not None and fitted_order is not None and said != fitted_order:
             raise InvalidParameter(
                 "y",
                 problem=(
                     f"{mention('y')} is an ordered categorical, {' < '.join(map(shown, said))}, but the "
-                    f"rule was fitted with the order {listed(own)}"
+                    f"rule was fitted with the order {listed(fitted_order)}"
                 ),
                 remedy=f"pass y.astype(str), with {argument('order')} if you do not mean that of the rule",
             )
-    return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
+    return tuple(said or fitted_order for said, fitted_order in zip(schema.order, kept, strict=True))
 
 
 def _read_data(rule: Rule, spec: RowSpec) -> Data:
@@ -338,13 +337,18 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     """
     names, columns = _names(y), _names(proba)
     if outputs is None or names is None:
-        known = outputs if names is None else tuple(names)
-        if columns is not None and known is not None and set(columns) == set(known) and tuple(columns) != known:
+        output_order = outputs if names is None else tuple(names)
+        if (
+            columns is not None
+            and output_order is not None
+            and set(columns) == set(output_order)
+            and tuple(columns) != output_order
+        ):
             reason = "y has no names" if names is None else "the outputs of the rule have no names"
             raise InvalidParameter(
                 "proba",
                 problem=(
-                    f"the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
+                    f"the columns of proba, {shown(columns)}, are not in the order {shown(list(output_order))}, "
                     f"and they cannot be matched by name because {reason}"
                 ),
                 remedy="pass proba in that order",
@@ -362,8 +366,8 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     if tuple(names) == outputs:
         return y
     actual = column_names(y)
-    wanted = [actual[names.index(name)] for name in outputs]
-    return y.select(wanted) if hasattr(y, "select") else y[wanted]
+    columns_in_order = [actual[names.index(name)] for name in outputs]
+    return y.select(columns_in_order) if hasattr(y, "select") else y[columns_in_order]
 
 
 def _names(table: Any) -> list[str] | None:

@@ -104,7 +104,7 @@ class Contest:
     @property
     def rules(self) -> list[Rule]:
         """Their rules."""
-        return [one.rule for one in self.contenders if one.rule is not None]
+        return [contender.rule for contender in self.contenders if contender.rule is not None]
 
     def probabilities(self, source: MemorySource, y: Any) -> NDArray[np.float64]:
         """Return probabilities (N, K) of a single output, calibrated if the rule does so; else shares of classes."""
@@ -146,21 +146,21 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) ->
             "None",
             "only decisions given as labels can be compared without them, with other decisions as against",
         )
-    shown_proba = next((own for _, own in pairs if own is not None), None)
-    if shown_proba is None and not all(isinstance(one, _Labels) for one, _ in pairs):
+    shown_proba = next((side_proba for _, side_proba in pairs if side_proba is not None), None)
+    if shown_proba is None and not all(isinstance(side, _Labels) for side, _ in pairs):
         raise InvalidParameter("proba", "hold the probabilities of the rows", "None")
-    reader = _reader([one for one, _ in pairs], shown_proba, y, pos_label)
-    found = [_contender(one, own, reader, pos_label) for one, own in pairs]
-    second = found[1] if len(found) > 1 else None
-    if second is not None and found[0].rule is not None and second.rule is not None:
-        check_alike(found[0].rule, second.rule, models)
-    by_threshold = any(isinstance(one, float) for one, _ in pairs)
-    return Contest(found[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
+    reader = _reader([side for side, _ in pairs], shown_proba, y, pos_label)
+    contenders = [_contender(side, side_proba, reader, pos_label) for side, side_proba in pairs]
+    second = contenders[1] if len(contenders) > 1 else None
+    if second is not None and contenders[0].rule is not None and second.rule is not None:
+        check_alike(contenders[0].rule, second.rule, models)
+    by_threshold = any(isinstance(side, float) for side, _ in pairs)
+    return Contest(contenders[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
 
 
 def is_pair_of_models(rule: Any) -> bool:
     """Whether `rule` is a dict of names and pairs of a rule and probabilities, and not a rule as a dict."""
-    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(one, (tuple, list)) for one in rule.values())
+    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(pair, (tuple, list)) for pair in rule.values())
 
 
 def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
@@ -211,42 +211,42 @@ def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     )
 
 
-def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any) -> Rule:
+def _reader(sides: list[Any], proba: Any, y: Any, pos_label: Any) -> Rule:
     """Return a rule of the outputs and classes that all have in common: one that was given, else argmax of the rows."""
-    for one in given:
-        if isinstance(one, Rule):
-            return one
-    classes, several, names = _classes(given, proba, y, pos_label)
+    for side in sides:
+        if isinstance(side, Rule):
+            return side
+    classes, several, names = _classes(sides, proba, y, pos_label)
     return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
 
 
-def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
+def _classes(sides: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
     """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
     if proba is None:
-        pairs = [read_pair(y, one.labels, None)[2] for one in given]
+        pairs = [read_pair(y, side.labels, None)[2] for side in sides]
         several = is_two_dimensional(y)
-        joined = [np.unique(np.concatenate([own[m] for own in pairs])) for m in range(len(pairs[0]))]
+        joined = [np.unique(np.concatenate([classes[m] for classes in pairs])) for m in range(len(pairs[0]))]
         return tuple(joined), several, None
     schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label))
     return schema.classes, schema.multioutput, schema.output_names
 
 
-def _contender(one: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
-    if isinstance(one, _Labels):
-        return Contender(None, None, one.labels)
-    if isinstance(one, float):
+def _contender(side: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
+    if isinstance(side, _Labels):
+        return Contender(None, None, side.labels)
+    if isinstance(side, float):
         if max(map(len, reader.classes)) > 2:
             raise InvalidParameter(
                 "rule",
                 problem=f"a threshold is only for two classes, got {max(map(len, reader.classes))}",
                 remedy="use WeightedRule.from_weights",
             )
-        thresholds: Any = [one] * reader.n_outputs if reader.multioutput else one
+        thresholds: Any = [side] * reader.n_outputs if reader.multioutput else side
         classes: Any = list(reader.classes) if reader.multioutput else reader.classes[0]
-        one = WeightedRule.from_thresholds(
+        side = WeightedRule.from_thresholds(
             thresholds, classes=classes, pos_label=pos_label, output_names=reader.output_names
         )
-    return Contender(one, proba)
+    return Contender(side, proba)
 
 
 def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:

@@ -19,7 +19,7 @@ from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
 from ..data.sources import MemorySource
 from ..kernels import scattered, tally
-from ..oracles.problem import InMemory, Recipe
+from ..oracles.problem import FitStrategy, InMemory
 from ..rules import Link, MixtureRule, WeightedRule, anonymous_rule, fit_links, prior_shift
 from ..rules.decisions import decide_loss
 from ..solvers import Solver
@@ -378,7 +378,7 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Link
 def fit_bags(
     problem: InMemory,
     resamples: Resamples,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[FitStrategy],
     solver: Solver | Settings,
     link: Link | None,
 ) -> list[Bag]:
@@ -389,7 +389,7 @@ def fit_bags(
     problem : InMemory
         With labels.
     resamples : Resamples
-    recipes : sequence of Recipe
+    recipes : sequence of FitStrategy
     solver : Solver or Settings
     link : Link or None
         That of all resamples; see :func:`links_of`.

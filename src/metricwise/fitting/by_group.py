@@ -25,7 +25,7 @@ from ..metrics.base import Metric
 from ..metrics.class_names import written
 from ..metrics.one_vs_rest import OneVsRest
 from ..oracles import Counts
-from ..oracles.problem import Problem, Recipe, mixed
+from ..oracles.problem import FitStrategy, Problem, mixed
 from ..rules import GroupedRule, MixtureRule, WeightedRule, of_schema
 from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
@@ -48,7 +48,7 @@ def fit_by_group(task: FitTask) -> FittedRule:
     split = problem.by_group(n_groups, aware=aware, worst=goal.worst_group)
     _check_worst(split)
 
-    def linked_by_group(recipe: Recipe) -> Recipe | None:
+    def linked_by_group(recipe: FitStrategy) -> FitStrategy | None:
         return replace(recipe, link_by_group=True) if recipe.recalibrate and aware else None
 
     fitted, recipe = fit_within(
@@ -97,7 +97,7 @@ def _pooled(problem: Problem, C: FloatArray) -> FloatArray:
     return np.asarray(by_group / np.where(total > 0, total, 1.0)[:, None, None])
 
 
-def _beside_aware(task: FitTask, recipe: Recipe, fitted: FittedRule) -> FittedRule:
+def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> FittedRule:
     """Bound a rule that does not use groups by one that does: no rule that does not can do better."""
     goal, n_groups = task.goal, 0 if task.groups is None else len(task.groups.names)
     by_group = task.problem.by_group(n_groups, aware=True, worst=goal.worst_group)
@@ -141,47 +141,47 @@ def values_by_group(
     dict of group to dict of str to Recorded
     """
     n_groups, n_outputs = len(groups.names), problem.schema.n_outputs
-    own = problem.by_group(n_groups, aware=True)
+    split = problem.by_group(n_groups, aware=True)
     rules, shares = rule.flatten()
     tile = np.tile(np.arange(n_outputs), n_groups)
     if rules[0].n_outputs == n_outputs and n_groups > 1:
         shares = shares if len(shares) == 1 else shares[tile]
         link = None if rules[0].link is None else rules[0].link.of_outputs(tile)
-        losses = [one.loss.map(lambda a: a if len(a) == 1 else a[tile]) for one in rules]
+        losses = [part_rule.loss.map(lambda a: a if len(a) == 1 else a[tile]) for part_rule in rules]
     else:
-        link, losses = rules[0].link, [one.loss for one in rules]
-    oracle = own.oracle("labels" if problem.labelled else "expected", link)
+        link, losses = rules[0].link, [part_rule.loss for part_rule in rules]
+    oracle = split.oracle("labels" if problem.labelled else "expected", link)
     C = mixed(oracle.confusions(losses), shares)
-    plain = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
+    argmax = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
     out: dict[Any, dict[str, Recorded]] = {}
     for g, name in enumerate(groups.names):
         part = slice(g * n_outputs, (g + 1) * n_outputs)
-        out[name] = _values(problem, oracle, part, C[part], plain[part], constraints)
+        out[name] = _values(problem, oracle, part, C[part], argmax[part], constraints)
     return out
 
 
 def _values(
-    problem: Problem, oracle: Counts, part: slice, C: FloatArray, plain: FloatArray, constraints: Sequence[Constraint]
+    problem: Problem, oracle: Counts, part: slice, C: FloatArray, argmax: FloatArray, constraints: Sequence[Constraint]
 ) -> dict[str, Recorded]:
     """The values of one group, whose outputs are a part of all."""
     priors, weight, n_classes = oracle.priors[part], oracle.weight[part], oracle.n_classes[part]
-    schema, found = problem.schema, {}
+    schema, values = problem.schema, {}
     if weight.sum() == 0:
         return {}
     for name, aim in {opened(problem.aim.name)[0]: problem.aim, **problem.record}.items():
         average = "micro" if aim.average == "instance" else aim.average  # its surrogate
         objective = replace(aim, average=average).bind(priors, weight, n_classes, schema.classes)
-        found[name] = Recorded(objective.value(C), objective.value(plain))
-    for one in constraints:
-        outputs = np.arange(schema.n_outputs) if one.output is None else np.array([one.output])
+        values[name] = Recorded(objective.value(C), objective.value(argmax))
+    for constraint in constraints:
+        outputs = np.arange(schema.n_outputs) if constraint.output is None else np.array([constraint.output])
         share = weight[outputs] / max(float(weight[outputs].sum()), np.finfo(float).tiny)
         labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))
         k = int(schema.n_decisions[outputs[0]])
-        both = [np.einsum("m,mij->ij", share, tensor[outputs, :k, :k]) for tensor in (C, plain)]
-        bound = one.metric.bind(share @ priors[outputs, :k], labels)
-        title = _title(one.metric, labels, None if one.output is None else schema, one.output)
-        found.setdefault(title, Recorded(*(float(bound.value(own)) for own in both)))
-    return found
+        both = [np.einsum("m,mij->ij", share, tensor[outputs, :k, :k]) for tensor in (C, argmax)]
+        bound = constraint.metric.bind(share @ priors[outputs, :k], labels)
+        title = _title(constraint.metric, labels, None if constraint.output is None else schema, constraint.output)
+        values.setdefault(title, Recorded(*(float(bound.value(pooled)) for pooled in both)))
+    return values
 
 
 def _title(metric: Metric, labels: tuple[Any, ...], schema: Any, output: int | None) -> str:

@@ -55,12 +55,12 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
         raise InvalidParameter(
             "metric", f"be 'cost', minus the mean cost, if {argument('cost')} is given", shown(metric)
         )
-    given = [name for name, value in others.items() if value is not None]
-    if given:
+    named = [name for name, value in others.items() if value is not None]
+    if named:
         raise InvalidParameter(
-            given[0],
+            named[0],
             problem=(
-                f"{given[0]} must be left out if {argument('cost')} gives costs per row, because each row "
+                f"{named[0]} must be left out if {argument('cost')} gives costs per row, because each row "
                 "is decided by its own costs and nothing is optimised"
             ),
         )
@@ -212,9 +212,9 @@ def _left_out(
     assert rows.cost is not None
     bag = Bag(resamples.n_resamples, (), (), links_of(judges, resamples, True))
     out, eta = np.empty((rows.n_rows, 1), dtype=np.intp), np.empty((rows.n_rows, judges.schema.width))
-    for own, which in zip(resamples.rows, resamples.left_out.T, strict=True):
-        link, proba = bag.mean_link(which), rows.proba.take(own)
+    for left_out, which in zip(resamples.rows, resamples.left_out.T, strict=True):
+        link, proba = bag.mean_link(which), rows.proba.take(left_out)
         assert link is not None
-        out[own] = replace(rule, link=link).decide(RuleRows(proba, cost=rows.cost[own]))
-        eta[own] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
+        out[left_out] = replace(rule, link=link).decide(RuleRows(proba, cost=rows.cost[left_out]))
+        eta[left_out] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
     return judges, out, eta

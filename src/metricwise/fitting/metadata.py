@@ -46,17 +46,17 @@ def metadata_of(problem: Problem) -> RuleMetadata:
 def _order(problem: Problem) -> list[list[Any] | None] | None:
     """The classes of each output from the lowest to the highest, by the call or by a metric that was given an order."""
     schema, metrics = problem.schema, [problem.aim.metric, *(aim.metric for aim in problem.record.values())]
-    found: list[list[Any] | None] = []
+    orders_of_outputs: list[list[Any] | None] = []
     made: dict[Any, list[Any] | None] = {}  # thousands of outputs mostly share their labels and metrics
     for m, labels in enumerate(schema.classes):
         scale = None if schema.order is None else schema.order[m]
         key = (scale, id(labels), *(id(metric.of_output(m)) for metric in metrics))
         if key not in made:
-            known = python_labels(labels)
-            orders = [list(scale)] if scale is not None else [order_of(metric, m, known) for metric in metrics]
+            class_labels = python_labels(labels)
+            orders = [list(scale)] if scale is not None else [order_of(metric, m, class_labels) for metric in metrics]
             made[key] = next((order for order in orders if order is not None), None)
-        found.append(made[key])
-    return found if any(order is not None for order in found) else None
+        orders_of_outputs.append(made[key])
+    return orders_of_outputs if any(order is not None for order in orders_of_outputs) else None
 
 
 def losses_of(problem: Problem) -> dict[str, str]:
@@ -74,8 +74,8 @@ def _positive(metric: Any) -> Any:
     """The class that a metric is of, or a list with that of each output; None if it names none that JSON has."""
     each = getattr(metric, "metrics", None) if isinstance(metric, PerOutput) and metric.kinds is None else None
     if each is not None:
-        found = [_positive(own) for own in each]
-        return None if None in found else found
+        labels = [_positive(metric_of_output) for metric_of_output in each]
+        return None if None in labels else labels
     while hasattr(metric, "base"):  # scaled, or with abstentions
         metric = metric.base
     label = getattr(metric, "pos_label", None)

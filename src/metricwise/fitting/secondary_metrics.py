@@ -38,16 +38,16 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
     rules, shares = rule.flatten()
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
     oracle = problem.oracle("labels" if problem.labelled else "expected", rules[0].link)
-    tensors = oracle.confusions([one.loss for one in rules])
-    plain = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
+    tensors = oracle.confusions([part.loss for part in rules])
+    argmax = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
     out = {}
     for name, aim in problem.record.items():
-        own = replace(problem, aim=aim, record={})
+        secondary = replace(problem, aim=aim, record={})
         if aim.average == "instance" and problem.labelled:  # row by row, which is of decisions as they are drawn
-            out[name] = Recorded(own.value_of_rule(rule), own.value_of_rule(argmax_rule(problem)))
+            out[name] = Recorded(secondary.value_of_rule(rule), secondary.value_of_rule(argmax_rule(problem)))
         else:
-            objective = own.objective(oracle)
-            out[name] = Recorded(objective.value(mixed(tensors, shares)), objective.value(plain))
+            objective = secondary.objective(oracle)
+            out[name] = Recorded(objective.value(mixed(tensors, shares)), objective.value(argmax))
     return out
 
 
@@ -67,6 +67,6 @@ def held_out(problem: InMemory, decisions: Sequence[NDArray[Any]]) -> dict[str, 
     """
     out = {}
     for name, aim in problem.record.items():
-        own = replace(problem, aim=aim, record={})
-        out[name] = tuple([own.value_of(codes) for codes in decisions])
+        secondary = replace(problem, aim=aim, record={})
+        out[name] = tuple([secondary.value_of(codes) for codes in decisions])
     return out

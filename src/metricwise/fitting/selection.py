@@ -24,7 +24,7 @@ from ..kernels import code_type, tally
 from ..metrics.aim import Aim
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
-from ..oracles.problem import InMemory, Problem, Recipe, argmax_rule
+from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules import Link, WeightedRule
 from ..solvers import Solver
 from .bagging import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
@@ -66,7 +66,7 @@ class Selection:
 
     Parameters
     ----------
-    recipe : Recipe or None
+    recipe : FitStrategy or None
         By which all rows are to be fitted or counted; None is argmax.
     name : str
     rule : tuple of WeightedRule and (Link or None), or None
@@ -80,7 +80,7 @@ class Selection:
         The rows that judged.
     """
 
-    recipe: Recipe | None
+    recipe: FitStrategy | None
     name: str
     rule: tuple[WeightedRule, Link | None] | None
     gain: Gain
@@ -107,7 +107,7 @@ class Selection:
 
 def select(
     problem: Problem,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[FitStrategy],
     solver: Solver | Settings,
     *,
     seed: int = 0,
@@ -119,7 +119,7 @@ def select(
     ----------
     problem : Problem
         With labels.
-    recipes : sequence of Recipe
+    recipes : sequence of FitStrategy
     solver : Solver or Settings
     seed : int
         Of the resamples.
@@ -160,7 +160,7 @@ def select(
     gain, value = estimate_gain(scores, seed)
     if gain is None:
         return Selection(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, candidates, rows)
-    recipe = Recipe("labels", recipes[0].recalibrate) if together else recipes[best]
+    recipe = FitStrategy("labels", recipes[0].recalibrate) if together else recipes[best]
     rule = bags[best].rule(rows.schema.n_decisions) if together else None
     return Selection(recipe, names[best], rule, gain, value, candidates, rows)
 
@@ -189,7 +189,7 @@ def _sample(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
     return with_copies_clustered(rows), whole
 
 
-def _tangent(problem: InMemory, recipe: Recipe, solver: Solver | Settings) -> Aim | None:
+def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) -> Aim | None:
     """Return the aim with a slow metric replaced by its tangent at the best rule of all rows, for resamples.
 
     The best rule for a smooth metric is the best for its tangent too. None if the best rule for the tangent has little

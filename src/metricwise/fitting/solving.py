@@ -22,7 +22,7 @@ from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Rec
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..oracles import Counts, Oracle, TooManyChangesError
-from ..oracles.problem import Problem, Recipe, argmax_rule
+from ..oracles.problem import FitStrategy, Problem, argmax_rule
 from ..rules import CostRule, Link, RuleMetadata, WeightedRule
 from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
 from ..solvers.base import BaseSolver, settle
@@ -67,7 +67,7 @@ class FitTask:
     ----------
     problem : Problem
     goal : Goal
-    recipes : Recipe, or list of Recipe
+    recipes : FitStrategy, or list of FitStrategy
         A list is left to the selection.
     solver : Solver or Settings
     seed : int
@@ -83,7 +83,7 @@ class FitTask:
 
     problem: Problem
     goal: Goal
-    recipes: Recipe | list[Recipe]
+    recipes: FitStrategy | list[FitStrategy]
     solver: Solver | Settings
     seed: int = 0
     groups: Groups | None = None
@@ -92,7 +92,7 @@ class FitTask:
     stage: Callable[[str], None] = lambda _: None
 
     @property
-    def recipe_list(self) -> list[Recipe]:
+    def recipe_list(self) -> list[FitStrategy]:
         """The recipes, one or several."""
         return self.recipes if isinstance(self.recipes, list) else [self.recipes]
 
@@ -176,7 +176,7 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
     return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
 
 
-def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Link | None) -> SolverResult:
+def solve(problem: Problem, recipe: FitStrategy, solver: Solver | Settings, link: Link | None) -> SolverResult:
     """Fit a rule to a problem by a recipe, behind a link, and nothing else.
 
     What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
@@ -184,7 +184,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Lin
     Parameters
     ----------
     problem : Problem
-    recipe : Recipe
+    recipe : FitStrategy
     solver : Solver or Settings
         Settings pick one for the metric.
     link : Link or None
@@ -199,7 +199,7 @@ def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: Lin
 
 
 def _maximise(
-    problem: Problem, recipe: Recipe, solver: Solver | Settings, oracle: Counts, objective: Objective
+    problem: Problem, recipe: FitStrategy, solver: Solver | Settings, oracle: Counts, objective: Objective
 ) -> SolverResult:
     """Solve by the solver that is given, or by the one that fits each part of the outputs."""
     if len(problem.parts) > 1:
@@ -215,7 +215,7 @@ def _maximise(
 
 def _maximise_parts(
     problem: Problem,
-    recipe: Recipe,
+    recipe: FitStrategy,
     solver: Solver | Settings,
     oracle: Counts,
     objective: Objective,
@@ -225,7 +225,7 @@ def _maximise_parts(
     assert isinstance(metric, PerOutput)
     learns = ~problem.keeps_argmax & (objective.grouping.group >= 0)
     tasks = []
-    for outputs in (own[learns[own]] for own in problem.parts if learns[own].any()):
+    for outputs in (members[learns[members]] for members in problem.parts if learns[members].any()):
         title, part = metric.title(outputs.tolist()), problem.of_outputs(outputs)
         own_oracle = part.oracle(recipe.confusion, None if oracle.link is None else oracle.link.of_outputs(outputs))
         own_objective = part.objective(own_oracle, recipe)
@@ -241,10 +241,10 @@ def _maximise_parts(
 
 def fit(
     problem: Problem,
-    recipe: Recipe,
+    recipe: FitStrategy,
     solver: Solver | Settings,
     metadata: RuleMetadata | None = None,
-    found: tuple[WeightedRule, Link | None] | None = None,
+    fitted: tuple[WeightedRule, Link | None] | None = None,
 ) -> FittedRule:
     """Fit a rule to a problem by a recipe, and count how good it is; see :func:`solve`.
 
@@ -252,23 +252,23 @@ def fit(
     ----------
     metadata : RuleMetadata, optional
         What the rule is to know of itself, besides its value.
-    found : tuple of WeightedRule and (Link or None), optional
+    fitted : tuple of WeightedRule and (Link or None), optional
         The rule, if it has been found already: over codes, and the link that it is behind.
     """
-    link = problem.link(recipe.recalibrate) if found is None else found[1]
+    link = problem.link(recipe.recalibrate) if fitted is None else fitted[1]
     read_before = problem.source.passes.entries
     oracle = problem.oracle(recipe.confusion, link)
     objective = problem.objective(oracle, recipe)
-    if found is None:
+    if fitted is None:
         result = _maximise(problem, recipe, solver, oracle, objective)
     else:
-        result = settle(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
+        result = settle(oracle, objective, fitted[0].loss, status="", outcome=Outcome.LOCAL)
     return present(problem, recipe, oracle, objective, result, metadata, read_before)
 
 
 def present(
     problem: Problem,
-    recipe: Recipe,
+    recipe: FitStrategy,
     oracle: Counts,
     objective: Objective,
     result: SolverResult,
@@ -302,7 +302,7 @@ def present(
         value, baseline = judged.value(confusion), judged.value(counts.confusions(argmax, linked=False)[0])
     rule = result.rule.named(problem.schema, link, {})
     if problem.labelled and problem.aim.average == "instance":
-        value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
+        value, baseline = (problem.value_of_rule(judged_rule) for judged_rule in (rule, argmax_rule(problem)))
     certificate = result.certificate
     if objective.frozen.any():
         certificate = replace(certificate, upper_bound=None)  # outputs that keep argmax might do better

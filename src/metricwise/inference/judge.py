@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,6 @@ MAX_DELTA_ERROR = 0.1
 RESAMPLES = 200
 _MAX_LOTS = 1 << 12  # of rows that are drawn together
 _MAX_DRAWS = 1 << 22  # numbers of resamples that are held at once
-_MAX_WEIGHTS = 64  # distinct weights, up to which rows that are alike are drawn together
 _MAX_CELLS = 1 << 22  # of confusion matrices that are valued again with one more row
 
 
@@ -226,45 +224,20 @@ class Judge:
             draws = self.spread.draws(n_resamples, rng)
             pairs = [self.problem.by_row(decisions.drawn) for decisions in both]
             return np.stack([draws @ (v * mass) / np.maximum(draws @ mass, np.finfo(float).tiny) for v, mass in pairs])
-        true, codes, weight, spread = self._resampling_units(both)
-        spread = spread.lots(_MAX_LOTS, rng)
-        cells = [[np.where(true >= 0, true * k + decided, -1).astype(np.int32) for decided in mix] for mix in codes]
+        rows, spread = self.problem.source.rows, self.spread.lots(_MAX_LOTS, rng)
+        assert rows.codes is not None
+        true = rows.codes.astype(np.int32)
+        cells = [[np.where(true >= 0, true * k + codes, -1).astype(np.int32) for codes in d.codes] for d in both]
         values = np.empty((len(both), n_resamples))
         step = max(1, _MAX_DRAWS // max(len(true), true.shape[1] * k * k * max(map(len, cells))))
         for start in range(0, n_resamples, step):
             part = slice(start, min(start + step, n_resamples))
             drawn = spread.draws(part.stop - start, rng)
-            drawn = drawn if weight is None else drawn * weight
+            drawn = drawn if rows.weight is None else drawn * rows.weight
             for out, decisions, mix in zip(values, both, cells, strict=True):
                 counts = [kernels.tally(cell, drawn, k * k).reshape(len(drawn), -1, k, k) for cell in mix]
                 out[part] = self.values_of_samples(decisions.mix(counts))
         return values
-
-    def _resampling_units(
-        self, both: Sequence[Decisions]
-    ) -> tuple[NDArray[np.int32], list[list[NDArray[Any]]], FloatArray | None, Spread]:
-        """Labels, codes, weights and spread of what is drawn: rows; of a single output, kinds of rows with counts.
-
-        A sum of Poisson draws is a Poisson draw, so that rows that are alike can be drawn together.
-        """
-        rows, k = self.problem.source.rows, self.problem.schema.decision_width
-        assert rows.codes is not None
-        true, codes = rows.codes.astype(np.int32), [list(decisions.codes) for decisions in both]
-        columns = [true, *(decided for mix in codes for decided in mix)]
-        weight, kind = np.ones(1), np.zeros(rows.n_rows, dtype=np.int64)
-        if rows.weight is not None:
-            weight, kind = np.unique(rows.weight, return_inverse=True)
-        dependent = true.shape[1] > 1 or rows.cluster is not None or rows.repeats is not None
-        if dependent or len(weight) > _MAX_WEIGHTS or len(weight) * float(k) ** len(columns) > 2.0**62:
-            return true, codes, rows.weight, self.spread
-        labelled = np.flatnonzero(true[:, 0] >= 0)
-        kind = kind.reshape(-1)[labelled]
-        for column in columns:
-            kind = kind * k + column[labelled, 0]
-        _, first, size = np.unique(kind, return_index=True, return_counts=True)
-        chosen, count = labelled[first], size.astype(np.float64)
-        mass = count if rows.weight is None else count * rows.weight[chosen]
-        return true[chosen], [[c[chosen] for c in mix] for mix in codes], mass, Spread(None, count, len(count))
 
     # --------------------------------------------------------------------------------------------------- comparisons
 

@@ -18,9 +18,9 @@ from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
 from ...inference import Candidate, ConstraintResult, Estimate
-from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
+from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from ...inference.spread import count_independent
-from ...oracles.problem import Problem, Recipe
+from ...oracles.problem import FitStrategy, Problem
 from ...rules import RuleMetadata
 from ...solvers.constrained import InfeasibleError
 from ..samples import judging_rows, with_copies_clustered
@@ -78,21 +78,21 @@ class Pledge:
 
 def fit_within(
     problem: Problem,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[FitStrategy],
     settings: Settings,
     pledge: Pledge,
     *,
     seed: int = 0,
     metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
-    challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
-) -> tuple[FittedRule, Recipe]:
+    challenger: Callable[[FitStrategy], FitStrategy | None] = lambda _: None,
+) -> tuple[FittedRule, FitStrategy]:
     """Fit the best rule that keeps constraints.
 
     Parameters
     ----------
     problem : Problem
-    recipes : sequence of Recipe
+    recipes : sequence of FitStrategy
         That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
     settings : Settings
     pledge : Pledge
@@ -108,7 +108,7 @@ def fit_within(
     Returns
     -------
     FittedRule
-    Recipe
+    FitStrategy
         By which it was fitted.
 
     Raises
@@ -121,7 +121,7 @@ def fit_within(
     if problem.labelled and (pledge.confidence is not None or len(recipes) > 1):
         problem = with_copies_clustered(problem)
 
-    def search_by(recipe: Recipe) -> Search:
+    def search_by(recipe: FitStrategy) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
         return Search(problem, recipe, link, pledge.constraints, settings)
 
@@ -237,7 +237,7 @@ class _Task:
         return found, margins
 
     def _short(
-        self, counted: Sequence[Counted | Apart], levels: Sequence[float]
+        self, counted: Sequence[SampledMetric | SampledGap], levels: Sequence[float]
     ) -> tuple[NDArray[np.bool_], FloatArray]:
         """Which bounds are not kept at levels of confidence, (Q, 2), and the margins that this asks for."""
         short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
@@ -254,7 +254,7 @@ class _Task:
     # ----------------------------------------------------------------------------------------------- unseen rows
 
     def choose(
-        self, searches: Sequence[Search], challenger: Callable[[Recipe], Search | None]
+        self, searches: Sequence[Search], challenger: Callable[[FitStrategy], Search | None]
     ) -> tuple[Search, Unseen | None]:
         """Return the search whose rules do best on rows that resamples left out, and what they say of those.
 
@@ -304,7 +304,7 @@ class _Task:
         seen: Unseen | None,
         metadata: RuleMetadata | None,
         read_before: int,
-    ) -> tuple[FittedRule, Recipe]:
+    ) -> tuple[FittedRule, FitStrategy]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         problem, pledge = self.problem, self.pledge
         names = list({one.promise: one.name for one in pledge.constraints}.values())
@@ -364,7 +364,7 @@ class _Task:
         one: Limit | Difference,
         found: Found,
         margins: FloatArray,
-        own: Counted | Apart | None,
+        own: SampledMetric | SampledGap | None,
         shift: float | None,
     ) -> ConstraintResult:
         """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
@@ -400,7 +400,7 @@ class _Task:
         return [f"Constraints satisfied on the given rows: {kept}.", words]
 
 
-def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Search | None:
+def _if_any(recipe: FitStrategy | None, search_by: Callable[[FitStrategy], Search]) -> Search | None:
     return None if recipe is None else search_by(recipe)
 
 

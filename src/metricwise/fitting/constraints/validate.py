@@ -20,7 +20,7 @@ from ...inference.decisions import Decisions
 from ...inference.judge import Judge
 from ...inference.spread import Spread, clip_interval
 from ...kernels import code_type
-from ...oracles.problem import InMemory, Recipe, argmax_rule
+from ...oracles.problem import FitStrategy, InMemory, argmax_rule
 from ...solvers.constrained import InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
@@ -65,7 +65,7 @@ class Unseen:
         own, plain = (judge.score(Decisions.of_codes(codes)).influence for codes in (self.decisions, argmax))
         return own, own - plain
 
-    def candidate(self, recipe: Recipe) -> Candidate:
+    def candidate(self, recipe: FitStrategy) -> Candidate:
         """Return what a recipe was worth."""
         plain = self.problem.value_of(self.problem.decide(argmax_rule(self.problem)))
         error = Spread.of(self.problem).error(self._influence[1])
@@ -115,7 +115,7 @@ class Refits:
         # Optimism falls with the number of independent rows, of which resamples have fewer.
         self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
 
-    def unseen(self, recipe: Recipe, margins: FloatArray) -> Unseen | None:
+    def unseen(self, recipe: FitStrategy, margins: FloatArray) -> Unseen | None:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(
