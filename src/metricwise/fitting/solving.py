@@ -296,7 +296,7 @@ def present(
     elif recipe.confusion != "labels" or link is not None or objective.padding is not None:
         # What the solver has counted is not what the user is judged by: labels, and nothing else.
         counts = oracle if recipe.confusion == "labels" else oracle.counting("labels")
-        judged = problem.objective(counts)
+        judged = objective if counts is oracle and objective.padding is None else problem.objective(counts)
         if recipe.confusion != "labels":
             confusion = problem.confusion_of_rule(result.rule, counts)
         value, baseline = judged.value(confusion), judged.value(counts.confusions(argmax, linked=False)[0])
