@@ -1,4 +1,4 @@
-"""From what was asked to a problem: rows are opened, the goal is read, and both are checked against one another."""
+"""From user input to a problem: rows are opened, the goal is read, and both are checked against one another."""
 
 from __future__ import annotations
 

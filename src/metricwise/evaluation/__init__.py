@@ -1,14 +1,6 @@
-"""``evaluate``: what a given rule is worth on rows with labels, beside argmax or another rule.
+"""``evaluate``: a rule on labelled rows, compared with argmax or another rule.
 
-The rule is given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers' algorithms.
-
-    contenders  what is compared: rules, thresholds, decisions, models
-    arguments   the rule and the rows as users hand them over
-    quantities  what a metric that was given means: of all rows, of groups, of costs
-    judging     values of two sets of decisions, and their intervals
-    extremes    the same of the worst group, and of the largest gap between groups
-    costs       the same of costs per row
-    results     what is handed back
+The rule is given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers.
 """
 
 from __future__ import annotations
@@ -20,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.losses import Loss
 from ..core.progress import Progress
 from ..core.successors import refuses_removed
-from ..data import Frequencies, InTime, RowSpec, SensitiveFeatures, warn_of_order
+from ..data import Frequencies, InTime, Probabilities, RowSpec, SensitiveFeatures, warn_of_order
 from ..data.sources import MemorySource
 from ..goals.for_outputs import MetricSpec
 from ..goals.judged import list_metrics, positive_of
@@ -44,13 +37,13 @@ from .arguments import (
     allowed_for,
     own_average,
     own_metric,
-    read_groups,
     read_judged,
     read_rows,
     read_rule,
+    read_side_proba,
     specs_of,
 )
-from .contenders import Contest, is_pair_of_models, read_contest, read_for
+from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups
 from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
 
@@ -264,7 +257,25 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
     cost_rules = [rule for rule in contest.rules if "cost" in rule.needs]
     price = getattr(cost_rules[0], "abstain_cost", None) if cost_rules else None if allowed is None else allowed.cost
     payer = CostRule(schema.classes, abstain_label=schema.abstain_label, abstain_cost=price)
-    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, contest.probabilities(read.source, y))
+    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, _calibrated(contest, read.source, y))
+
+
+def _calibrated(contest: Contest, source: MemorySource, y: Any) -> FloatArray:
+    """Return probabilities (N, K) of a single output, calibrated if the rule does so; else the class shares."""
+    proba, rule = source.rows.proba, contest.first.rule
+    if contest.proba is None:
+        return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
+    if rule is not None and "sensitive_features" not in rule.needs:
+        proba = rule.calibrate(RuleRows(_proba_of(contest.first, contest, y, proba)))
+    return distributions(proba.output(0)[:, 0])
+
+
+def _proba_of(side: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
+    """Return the probabilities that a side decides by; those of the rows unless it brings others."""
+    rule, reader = side.rule, contest.reader
+    if rule is None or (side.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
+        return rows
+    return read_side_proba(rule, side.proba, reader, y, contest.pos_label)
 
 
 def _read_quantities(
@@ -331,7 +342,7 @@ def _decide(
     proba, schema = read.source.rows.proba, read.source.schema
     table = None if costs is None else costs.table
     n_groups = 1 if sensitive is None else len(sensitive.groups.names)
-    probas = [read_for(contender, contest, y, proba) for contender in contest.contenders]
+    probas = [_proba_of(contender, contest, y, proba) for contender in contest.contenders]
     if any(contender_proba.n_rows != proba.n_rows for contender_proba in probas):
         raise InvalidParameter(
             "rule",

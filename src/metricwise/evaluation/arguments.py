@@ -1,12 +1,12 @@
-"""Arguments of ``evaluate``: the rule, and the rows that it is judged on, as the rule takes them.
+"""Rows, rule and metrics of ``evaluate``, as users pass them.
 
-What it is judged by is read in :mod:`metricwise.goals.judged`. Must not know how values and intervals come about.
+Must not know how values and intervals are computed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,13 +17,11 @@ from ..core.errors import InvalidParameter, InvalidType, argument, mention
 from ..core.successors import check_removed
 from ..data import (
     Data,
-    Groups,
     InTime,
     Probabilities,
     RowSpec,
     Scales,
     Schema,
-    SensitiveFeatures,
     column_names,
     is_frame,
     is_lazy,
@@ -36,7 +34,6 @@ from ..data import (
     python_labels,
     read_data,
     read_output_weight,
-    read_sensitive_features,
     shown,
     warn_of_assignment,
 )
@@ -52,28 +49,23 @@ from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
 from ..rules import Rule, as_rule
 from ..rules.bare_columns import says_single
-from ..rules.base import same_classes
 
 __all__ = [
     "Rule",
     "allowed_for",
-    "check_alike",
     "is_in_table",
     "own_average",
     "own_metric",
-    "read_groups",
     "read_judged",
     "read_proba_for",
     "read_rows",
     "read_rule",
+    "read_side_proba",
     "spec_for_rule",
     "specs_of",
 ]
 
 FloatArray = NDArray[np.float64]
-
-_OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
-
 
 _OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label"})
 _OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
@@ -202,56 +194,6 @@ def allowed_for(abstain: Any, *rules: Any) -> AbstentionCost | None:
     return abstention.terms
 
 
-def read_groups(
-    rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
-) -> SensitiveFeatures | None:
-    """Read the groups of rows: those that rules by group know, else those that there are.
-
-    `models` are the names of two models whose rules these are, if there are any.
-    """
-    grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
-    known_groups = [rule.known for rule in grouped]
-    if not known_groups:
-        return None if sensitive_features is None else read_sensitive_features(sensitive_features, n_rows)
-    if known_groups[0].names != known_groups[-1].names:
-        raise _unlike("groups", shown(list(known_groups[0].names)), shown(list(known_groups[-1].names)), models)
-    others = all(rule.other is not None for rule in grouped)
-    codes = known_groups[0].codes(sensitive_features, n_rows, others=others)
-    names = known_groups[0].names
-    if (codes == len(names)).any():
-        return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
-    return SensitiveFeatures(codes, known_groups[0])
-
-
-def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
-    """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
-    schema, others = rule.schema, other.schema
-    if schema.multioutput != others.multioutput or not same_classes(schema.classes, others.classes):
-        raise _unlike("outputs and classes", _outputs(schema), _outputs(others), models)
-    if None not in (schema.output_names, others.output_names) and schema.output_names != others.output_names:
-        raise _unlike("outputs", shown(schema.output_names), shown(others.output_names), models)
-
-
-def _unlike(what: str, first: str, other: str, models: tuple[str, str] | None) -> ValueError:
-    """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
-    if models is None:
-        return InvalidParameter(
-            "against", f"be a rule for the same {what} as the rule, in the same order, {first}", other
-        )
-    return InvalidParameter(
-        "rule",
-        problem=(
-            f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
-            f"got {first} and {other}"
-        ),
-    )
-
-
-def _outputs(schema: Schema) -> str:
-    classes = [python_labels(labels) for labels in schema.classes]
-    return shown(classes if schema.multioutput else classes[0])
-
-
 def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     """Return the order of the classes by an ordered categorical y, else that which the rule was fitted with."""
     kept = kept_order(rule.metadata, schema.classes)
@@ -375,3 +317,12 @@ def _names(table: Any) -> list[str] | None:
     if not is_frame(table) or position_named(column_names(table)):
         return None
     return list(map(str, column_names(table)))
+
+
+def read_side_proba(rule: Rule, proba: Any, reader: Rule, y: Any, pos_label: Any) -> Probabilities:
+    """Read the probabilities that one side of a comparison decides by, of the outputs of `reader`."""
+    if is_in_table(proba, y):
+        spec = spec_for_rule(RowSpec(proba, y), replace(reader.schema, normalize=rule.schema.normalize))
+        _, source = open_rows(spec)
+        return source.take(np.arange(source.n_rows)).proba
+    return read_proba_for(rule, proba, pos_label)

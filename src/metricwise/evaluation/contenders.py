@@ -1,46 +1,46 @@
 """What ``evaluate`` compares: rules, thresholds, decisions that are given as labels, two models with a rule each.
 
-Owns what stands for a rule, whose probabilities it decides by, and the classes where no rule says them. Must not know
-metrics or intervals.
+Must not know metrics or intervals.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, mention
 from ..core.losses import Loss
-from ..data import Probabilities, RowSpec, SensitiveFeatures, is_two_dimensional, read_pair, shown
+from ..data import (
+    Groups,
+    Probabilities,
+    RowSpec,
+    Schema,
+    SensitiveFeatures,
+    is_two_dimensional,
+    python_labels,
+    read_pair,
+    read_sensitive_features,
+    shown,
+)
 from ..data.open import open_rows
-from ..data.sources import MemorySource
 from ..inference.decisions import Decisions
 from ..rules import Rule, RuleRows, WeightedRule, load_rule
+from ..rules.base import same_classes
 from ..rules.load import rule_from_dict
-from .arguments import check_alike, is_in_table, read_proba_for, spec_for_rule
 
-__all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
+__all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_groups"]
+
+_OTHER_GROUPS = "other groups"  # name of the rows of groups that a rule does not know
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A rule, or decisions in place of one.
-
-    Parameters
-    ----------
-    rule : Rule or None
-        None for decisions.
-    proba : object
-        The probabilities that it decides by, as they were given; None for decisions.
-    labels : object
-        The decisions.
-    """
+    """A rule with the probabilities that it decides by, or decisions as labels in place of a rule."""
 
     rule: Rule | None
     proba: Any
@@ -67,24 +67,10 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """What is compared with what, on which rows.
+    """What is compared with what; without a second side, the first is compared with argmax.
 
-    Parameters
-    ----------
-    first : Contender
-    second : Contender or None
-        None: argmax of the probabilities of the first.
-    titles : tuple of two str
-    models : tuple of two str, or None
-        What two models are called; None: there is a rule, and what it is against.
-    proba : object
-        The probabilities that rows are read with; None where only decisions are compared.
-    reader : Rule
-        Of the outputs and classes that all have in common.
-    by_threshold : bool
-        Whether one of them is a threshold, which is of the positive class.
-    pos_label : object
-        The positive class, as it was given.
+    `models` are the names of two models, if these are compared; `proba` the probabilities that rows are read with;
+    `reader` a rule with the outputs and classes of both sides; `by_threshold` whether a side is a threshold.
     """
 
     first: Contender
@@ -106,26 +92,9 @@ class Contest:
         """Their rules."""
         return [contender.rule for contender in self.contenders if contender.rule is not None]
 
-    def probabilities(self, source: MemorySource, y: Any) -> NDArray[np.float64]:
-        """Return probabilities (N, K) of a single output, calibrated if the rule does so; else shares of classes."""
-        proba, rule = source.rows.proba, self.first.rule
-        if self.proba is None:
-            return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
-        if rule is not None and "sensitive_features" not in rule.needs:
-            proba = rule.calibrate(RuleRows(read_for(self.first, self, y, proba)))
-        return distributions(proba.output(0)[:, 0])
-
 
 def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) -> Contest:
-    """Read what is compared.
-
-    Parameters
-    ----------
-    rule : object
-        What stands for a rule; or a dict of two names and pairs of a rule and probabilities.
-    proba, y, against, pos_label
-        As :func:`metricwise.evaluate` takes them.
-    """
+    """Read what is compared; the arguments are those of :func:`metricwise.evaluate`."""
     if is_pair_of_models(rule):
         if against is not None or proba is not None:
             raise InvalidParameter(
@@ -249,13 +218,51 @@ def _contender(side: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender
     return Contender(side, proba)
 
 
-def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
-    """Read the probabilities that a contender decides by; those of the rows where it has none of its own."""
-    rule, reader = contender.rule, contest.reader
-    if rule is None or (contender.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
-        return rows
-    if is_in_table(contender.proba, y):
-        spec = spec_for_rule(RowSpec(contender.proba, y), replace(reader.schema, normalize=rule.schema.normalize))
-        _, source = open_rows(spec)
-        return source.take(np.arange(source.n_rows)).proba
-    return read_proba_for(rule, contender.proba, contest.pos_label)
+def read_groups(
+    rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
+) -> SensitiveFeatures | None:
+    """Read the groups of rows: those that rules by group know, else those that there are.
+
+    `models` are the names of two models whose rules these are, if there are any.
+    """
+    grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
+    known_groups = [rule.known for rule in grouped]
+    if not known_groups:
+        return None if sensitive_features is None else read_sensitive_features(sensitive_features, n_rows)
+    if known_groups[0].names != known_groups[-1].names:
+        raise _unlike("groups", shown(list(known_groups[0].names)), shown(list(known_groups[-1].names)), models)
+    others = all(rule.other is not None for rule in grouped)
+    codes = known_groups[0].codes(sensitive_features, n_rows, others=others)
+    names = known_groups[0].names
+    if (codes == len(names)).any():
+        return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
+    return SensitiveFeatures(codes, known_groups[0])
+
+
+def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
+    """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
+    schema, others = rule.schema, other.schema
+    if schema.multioutput != others.multioutput or not same_classes(schema.classes, others.classes):
+        raise _unlike("outputs and classes", _outputs(schema), _outputs(others), models)
+    if None not in (schema.output_names, others.output_names) and schema.output_names != others.output_names:
+        raise _unlike("outputs", shown(schema.output_names), shown(others.output_names), models)
+
+
+def _unlike(what: str, first: str, other: str, models: tuple[str, str] | None) -> ValueError:
+    """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
+    if models is None:
+        return InvalidParameter(
+            "against", f"be a rule for the same {what} as the rule, in the same order, {first}", other
+        )
+    return InvalidParameter(
+        "rule",
+        problem=(
+            f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
+            f"got {first} and {other}"
+        ),
+    )
+
+
+def _outputs(schema: Schema) -> str:
+    classes = [python_labels(labels) for labels in schema.classes]
+    return shown(classes if schema.multioutput else classes[0])

@@ -1,6 +1,6 @@
-"""What rules are judged by: metrics, those of the worst group, gaps between groups, the mean of costs per row.
+"""Quantities that rules are judged by: metrics, those of the worst group, gaps between groups, costs per row.
 
-Owns which of these a metric that was given means. Must not know rows or rules.
+Must not know rows or rules.
 """
 
 from __future__ import annotations

@@ -125,20 +125,9 @@ def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> Fit
 def values_by_group(
     problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule, constraints: Sequence[Constraint] = ()
 ) -> dict[Any, dict[str, Recorded]]:
-    """Return what every group has of the metric, of what promises are about, and of recorded metrics.
+    """Return the metric, the constrained metrics and the recorded ones for every group.
 
-    Parameters
-    ----------
-    problem : Problem
-        Whose rows have groups.
-    groups : Groups
-    rule : WeightedRule or MixtureRule
-        In the user's labels, behind its link: of all outputs, or of all outputs once for every group.
-    constraints : sequence of Constraint
-
-    Returns
-    -------
-    dict of group to dict of str to Recorded
+    The rule is in the user's labels, behind its link: of all outputs, or of all outputs once for every group.
     """
     n_groups, n_outputs = len(groups.names), problem.schema.n_outputs
     split = problem.by_group(n_groups, aware=True)

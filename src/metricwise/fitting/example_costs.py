@@ -1,8 +1,7 @@
-"""Costs per row: the rule of least expected cost, and what it is worth.
+"""Costs per row: the rule of least expected cost, and its savings.
 
-Such costs are no function of a confusion matrix. The best rule is known in closed form, for every row by itself, so
-that nothing is searched for: what is fitted is the link, and what is estimated is what the rule saves on new rows. Must
-not know solvers.
+Such costs are no function of a confusion matrix, and the best decision about every row has a closed form: only the link
+is fitted. Must not know solvers.
 """
 
 from __future__ import annotations
@@ -42,15 +41,7 @@ _MANY_ROWS = 100  # of which ten are few
 
 
 def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
-    """Refuse what means nothing where every row has costs of its own: these are no function of a confusion matrix.
-
-    Parameters
-    ----------
-    metric : object
-        Must be "cost".
-    others : mapping of names to values
-        Arguments of :func:`metricwise.optimize`, each of which must be None.
-    """
+    """Refuse a metric other than "cost", and arguments of `optimize` that have no meaning beside costs per row."""
     if not (isinstance(metric, str) and metric == Cost.name):
         raise InvalidParameter(
             "metric", f"be 'cost', minus the mean cost, if {argument('cost')} is given", shown(metric)
@@ -67,16 +58,7 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
 
 
 def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tuple[Problem, CostRule]:
-    """Return a problem whose rows have costs, and the rule that goes by them, still without a link.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of one output, in memory.
-    cost
-        As :func:`metricwise.optimize` takes it.
-    abstention : Abstention or None
-    """
+    """Return a problem whose rows have costs, as `optimize` takes them, and the cost rule, still without a link."""
     schema, source = problem.schema, problem.source
     if not isinstance(source, MemorySource):
         raise InvalidType(

@@ -1,8 +1,4 @@
-"""What a rule knows of where it comes from, for whoever opens its file a year later.
-
-Owns what a problem and its solution add to the metadata of a rule: the metric, what the rule was fitted on, what it
-promises. Counts and names only, never a row. Must not know how a rule is found.
-"""
+"""Metadata of a rule from its problem and its estimates: counts and names, never a row."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ R = TypeVar("R", bound=Rule)
 
 
 def metadata_of(problem: Problem) -> RuleMetadata:
-    """Return what every rule is to know of the problem that it was fitted to."""
+    """Return the metadata that every rule of a problem has."""
     aim, positive = problem.aim, _positive(problem.aim.metric)
     counts = problem.source.class_rows.round().astype(int).tolist() if problem.labelled else None
     return RuleMetadata(
@@ -60,7 +56,7 @@ def _order(problem: Problem) -> list[list[Any] | None] | None:
 
 
 def losses_of(problem: Problem) -> dict[str, str]:
-    """Return which of the metrics of a problem are minus a loss or a cost, by name, and what people read instead."""
+    """Return what people read instead of metrics that are minus a loss or a cost, by name."""
     names = {name: aim.metric for name, aim in {problem.aim.name: problem.aim, **problem.record}.items()}
     names.setdefault(opened(problem.aim.name)[0], problem.aim.metric)
     return {
@@ -85,10 +81,7 @@ def _positive(metric: Any) -> Any:
 def with_estimates(
     rule: R, gain: Gain | None, value_on_new_rows: Estimate | None, constraints: Sequence[ConstraintResult] = ()
 ) -> R:
-    """Return the same rule, which knows what it adds to argmax on new rows and what it promises.
-
-    Its metadata has, where they are known, `gain` and `value_on_new_rows` with their intervals, and `promises`.
-    """
+    """Return the rule with `gain`, `value_on_new_rows` and `promises` in its metadata, where they are known."""
     entries: dict[str, Any] = {}
     for name, estimate in (("gain", gain), ("value_on_new_rows", value_on_new_rows)):
         if estimate is not None:

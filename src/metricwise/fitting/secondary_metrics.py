@@ -1,7 +1,6 @@
 """Values of the metrics that are recorded beside the one that is maximised.
 
-Owns how a rule, or decisions, are counted for them: with the labels given, in expectation without. Must not know
-solvers or user input.
+Counted with labels, in expectation without. Must not know solvers or user input.
 """
 
 from __future__ import annotations
@@ -21,18 +20,7 @@ __all__ = ["held_out", "record_rule"]
 
 
 def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str, Recorded]:
-    """Value a rule, in the user's labels and behind its link, and plain argmax by every recorded metric.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the metrics to record.
-    rule : WeightedRule or MixtureRule
-
-    Returns
-    -------
-    dict of str to Recorded
-    """
+    """Return the recorded metrics of a rule, in the user's labels and behind its link, and of argmax."""
     if not problem.record:
         return {}
     rules, shares = rule.flatten()
@@ -52,19 +40,7 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
 
 
 def held_out(problem: InMemory, decisions: Sequence[NDArray[Any]]) -> dict[str, tuple[float, ...]]:
-    """Value the decisions of candidates on rows that they have not seen by every recorded metric.
-
-    Parameters
-    ----------
-    problem : InMemory
-        With labels.
-    decisions : sequence of integer ndarray of shape (N, M)
-        Of each candidate.
-
-    Returns
-    -------
-    dict of str to tuple of float, one per candidate
-    """
+    """Return the recorded metrics of decisions (N, M) of each candidate about labelled rows."""
     out = {}
     for name, aim in problem.record.items():
         secondary = replace(problem, aim=aim, record={})

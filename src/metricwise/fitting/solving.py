@@ -35,18 +35,7 @@ WIDE = 200  # classes, beyond which a full loss is not walked along
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user says to whichever solver fits the metric.
-
-    A solver that lacks one of these has no use for it: the exact ones meet any tolerance, and where they are picked
-    the optimum is one rule, which no mixture beats.
-
-    Parameters
-    ----------
-    randomized : bool
-    seed : int
-    tol : float or None
-    max_iter : int or None
-    """
+    """Settings of whichever solver suits the metric; a solver ignores those that it has no use for."""
 
     randomized: bool = False
     seed: int = 0
@@ -177,23 +166,7 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
 
 
 def solve(problem: Problem, recipe: FitStrategy, solver: Solver | Settings, link: Link | None) -> SolverResult:
-    """Fit a rule to a problem by a recipe, behind a link, and nothing else.
-
-    What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
-
-    Parameters
-    ----------
-    problem : Problem
-    recipe : FitStrategy
-    solver : Solver or Settings
-        Settings pick one for the metric.
-    link : Link or None
-
-    Returns
-    -------
-    SolverResult
-        Its rule is over codes, without the link.
-    """
+    """Fit a rule by a recipe behind a link; the rule of the result is over codes, without the link."""
     oracle = problem.oracle(recipe.confusion, link)
     return _maximise(problem, recipe, solver, oracle, problem.objective(oracle, recipe))
 
@@ -246,14 +219,9 @@ def fit(
     metadata: RuleMetadata | None = None,
     fitted: tuple[WeightedRule, Link | None] | None = None,
 ) -> FittedRule:
-    """Fit a rule to a problem by a recipe, and count how good it is; see :func:`solve`.
+    """Fit a rule to a problem by a recipe and count it.
 
-    Parameters
-    ----------
-    metadata : RuleMetadata, optional
-        What the rule is to know of itself, besides its value.
-    fitted : tuple of WeightedRule and (Link or None), optional
-        The rule, if it has been found already: over codes, and the link that it is behind.
+    `metadata` is that of the rule without its value; `fitted` is a rule over codes and its link, which is only counted.
     """
     link = problem.link(recipe.recalibrate) if fitted is None else fitted[1]
     read_before = problem.source.passes.entries
@@ -275,18 +243,10 @@ def present(
     metadata: RuleMetadata | None = None,
     read_before: int = 0,
 ) -> FittedRule:
-    """Count a rule that was found by a recipe: by labels, where there are any, beside plain argmax.
+    """Count a rule that was found by a recipe: with labels if there are any, beside argmax.
 
-    Parameters
-    ----------
-    oracle : Counts
-        Of the recipe, behind the link.
-    objective : Objective
-        As the recipe has it.
-    metadata : RuleMetadata, optional
-        What the rule is to know of itself, besides its value.
-    read_before : int, default=0
-        Entries of the rows that had been read before the fit began.
+    `oracle` and `objective` are those of the recipe, behind the link; `read_before` is the number of entries that had
+    been read before the fit began.
     """
     link, confusion, value, baseline = oracle.link, result.confusion, result.value, result.baseline
     argmax = [Loss.argmax(problem.schema.decision_width)]

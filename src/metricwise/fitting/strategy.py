@@ -1,4 +1,4 @@
-"""How a rule is looked for, as users say it: what is counted, recalibration, the solver and its settings."""
+"""The public settings of a fit: what is counted, recalibration, the solver and its settings."""
 
 from __future__ import annotations
 
