@@ -194,7 +194,7 @@ def evaluate(
     if cost is None and any("cost" in fitted.needs for fitted in contest.rules):
         raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:
-        metrics, average, pos_label = _own(contest, cost, average, pos_label)
+        metrics, average, pos_label = _fitted_metric(contest, cost, average, pos_label)
     warn_of_order(proba=contest.proba, y=y, sample_weight=sample_weight)
     allowed = allowed_for(abstain, *contest.rules)
     goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
@@ -209,7 +209,7 @@ def evaluate(
     quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
     both = _decide(contest, read, y, sensitive, costs)
     source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
-    return _Judge(source, sensitive, costs, contest.titles).evaluation(quantities, both)
+    return _Evaluator(source, sensitive, costs, contest.titles).evaluation(quantities, both)
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -226,7 +226,7 @@ def _without_proba(proba: Any, y: Any, metrics: Any) -> tuple[None, Any, Any]:
     raise InvalidParameter("proba", "be left out if rule is a dict of two models, each with its own")
 
 
-def _own(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str, Any, Any]:
+def _fitted_metric(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str, Any, Any]:
     """Return the metric that a rule was optimised for, its average and its positive class."""
     if cost is not None:
         return COST, average, pos_label
@@ -365,7 +365,7 @@ def _decide(
 
 
 @dataclass(frozen=True, eq=False)
-class _Judge:
+class _Evaluator:
     """Rows of M outputs with labels, their sensitive groups and costs, and what the two sides are called."""
 
     source: MemorySource
@@ -375,7 +375,7 @@ class _Judge:
 
     def evaluation(self, quantities: Mapping[str, Quantity], both: list[Decisions]) -> Evaluation:
         """Judge two sets of decisions, which are made once for every group if there are any."""
-        groups = self.groups(both)
+        groups = [] if self.sensitive is None else rows_of_groups(self.source, self.sensitive, both)
         comparisons = {}
         with Progress("evaluate", len(quantities)) as progress:
             for name, quantity in quantities.items():
@@ -386,19 +386,14 @@ class _Judge:
             comparisons, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0]
         )
 
-    def groups(self, both: list[Decisions]) -> list[GroupRows]:
-        """Return the rows of each group that has labels."""
-        if self.sensitive is None:
-            return []
-        return rows_of_groups(self.source, self.sensitive.groups.names, self.sensitive.codes, both)
-
     def compare(self, name: str, quantity: Quantity, both: list[Decisions], groups: list[GroupRows]) -> Comparison:
         """Judge by one quantity."""
         if isinstance(quantity, GroupGap):
             return compare_gap(self.source, groups, quantity.aims, name)
         if not isinstance(quantity, Aim):
             assert self.costs is not None
-            pooled = both if self.sensitive is None else [self.pooled(decisions) for decisions in both]
+            groups_of_rows = None if self.sensitive is None else self.sensitive.codes
+            pooled = both if groups_of_rows is None else [decided.of_row_group(groups_of_rows) for decided in both]
             return CostJudge(self.source, self.costs.payer, self.costs.table, self.costs.eta).compare(pooled)
         if quantity.least:
             return compare_worst(groups, replace(quantity, least=False))
@@ -408,11 +403,6 @@ class _Judge:
         rows = replace(self.source.rows, group=self.sensitive.codes)
         source = MemorySource(rows, self.source.schema, self.source.passes).by_group(n_groups)
         return Judge(InMemory(source, quantity.by_group(n_groups, aware=True, worst=False))).compare(both)
-
-    def pooled(self, decisions: Decisions) -> Decisions:
-        """Return the decisions about a single output, of those that are made once for every group."""
-        assert self.sensitive is not None
-        return decisions.of_row_group(self.sensitive.codes)
 
     def of_group(self, group: GroupRows, quantities: Mapping[str, Quantity]) -> Evaluation:
         """Judge the rows of one group by what has a meaning there."""

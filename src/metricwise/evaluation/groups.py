@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
+from ..data import SensitiveFeatures
 from ..data.sources import MemorySource
 from ..inference.decisions import Decisions
 from ..inference.judge import Judge, Scored
@@ -41,16 +42,14 @@ class GroupRows:
     both: tuple[Decisions, Decisions]
 
 
-def rows_of_groups(
-    source: MemorySource, names: Sequence[Any], codes: IntArray, both: Sequence[Decisions]
-) -> list[GroupRows]:
+def rows_of_groups(source: MemorySource, sensitive: SensitiveFeatures, both: Sequence[Decisions]) -> list[GroupRows]:
     """Return the rows of every group that has labels, with decisions about the outputs of that group.
 
-    `codes` (N,) holds the group of each row; `both` decide the outputs once for every group, one group after the other.
+    `both` decide the outputs once for every group, one group after the other.
     """
     groups, n_outputs = [], source.schema.n_outputs
-    for g, name in enumerate(names):
-        rows = np.flatnonzero(codes == g)
+    for g, name in enumerate(sensitive.groups.names):
+        rows = np.flatnonzero(sensitive.codes == g)
         of_group = MemorySource(source.take(rows), source.schema, source.passes)
         if of_group.class_weights.sum() > 0:
             outputs = slice(g * n_outputs, (g + 1) * n_outputs)
