@@ -14,7 +14,8 @@ import metricwise as mw
 from metricwise.api.problems import open_problem
 from metricwise.data.row_spec import RowSpec
 from metricwise.goals.spec import GoalSpec
-from metricwise.inference.uncertainty import bootstrap_errors
+from metricwise.inference.decisions import Decisions
+from metricwise.inference.judge import Judge
 
 from . import peers
 from .probabilities import Task, read
@@ -120,4 +121,5 @@ class _Cell:
         if np.array_equal(plain, predicted):
             return 0.0
         problem = open_problem(RowSpec(self.test, self.y_test), GoalSpec(self.metric))[0].sample(len(self.y_test), 0)
-        return bootstrap_errors(problem, np.asarray(predicted)[:, None], plain[:, None]).difference
+        pair = [Decisions.of_codes(np.asarray(codes)[:, None]) for codes in (predicted, plain)]
+        return Judge(problem).bootstrap(pair).difference

@@ -107,7 +107,7 @@ if __name__ == "__main__":
 
 def test_thresholds_have_no_range_where_some_outputs_judge_for_all(monkeypatch):
     """Of very many outputs: there is none to be told of the others."""
-    monkeypatch.setattr("metricwise.fitting.selection._WORK", 1 << 14)
+    monkeypatch.setattr("metricwise.fitting.selection._MAX_FITTED", 1 << 14)
     rng = np.random.default_rng(0)
     proba = rng.beta(1, 3, (400, 30))
     y = (rng.random(proba.shape) < proba).astype(int)

@@ -85,9 +85,9 @@ def test_a_default_call(rows):
 
 def test_recipes_of_full_losses_are_compared_on_fewer_rows(rows):
     """A row costs as the square of its classes there."""
-    from metricwise.fitting.selection import _enough
+    from metricwise.fitting.selection import _max_rows
     from problems import read_problem
 
     proba, y = rows
-    assert _enough(read_problem(proba, y, "quadratic_kappa")) == 2 * K
-    assert _enough(read_problem(proba, y, "kappa")) == _enough(read_problem(proba, y, "macro_f1")) == 20_000
+    assert _max_rows(read_problem(proba, y, "quadratic_kappa")) == 2 * K
+    assert _max_rows(read_problem(proba, y, "kappa")) == _max_rows(read_problem(proba, y, "macro_f1")) == 20_000

@@ -11,7 +11,7 @@ from metricwise.core.rows import Rows
 from metricwise.core.sampling import draw_rows
 from metricwise.core.schema import Schema
 from metricwise.data.probabilities import read_proba
-from metricwise.fitting.selection import choose
+from metricwise.fitting.selection import select
 from metricwise.rules import fit_link
 
 
@@ -120,7 +120,7 @@ def test_forty_positives_among_many_rows_are_not_overlooked(metric):
 
 def test_choice_is_made_on_a_sample_with_the_rare_class():
     from metricwise.fitting.solving import Settings
-    from metricwise.oracles.problem import Recipe
+    from metricwise.oracles.problem import FitStrategy
     from problems import read_problem
 
     p, y = rare_world(100_000, 30, seed=5)
@@ -128,7 +128,7 @@ def test_choice_is_made_on_a_sample_with_the_rare_class():
     some = problem.sample(5_000, seed=0)
     assert some.source.class_rows[0, 1] == problem.source.class_rows[0, 1]
     np.testing.assert_allclose(some.oracle().priors, problem.oracle().priors)
-    choice = choose(problem, [Recipe("expected", recalibrate=True)], Settings())
+    choice = select(problem, [FitStrategy("expected", recalibrate=True)], Settings())
     assert choice.gain.estimate > 0.2
 
 

@@ -14,13 +14,13 @@ from metricwise.core.losses import Loss
 from metricwise.fitting import bagging as bags
 from metricwise.fitting import selection
 from metricwise.fitting.solving import Settings, solve
-from metricwise.oracles.problem import Recipe
+from metricwise.oracles.problem import FitStrategy
 from metricwise.rules import fit_link
 from metricwise.solvers import make_solver
 from problems import read_problem
 from profiles import examples
 
-RECIPES = [Recipe(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
+RECIPES = [FitStrategy(confusion, link) for confusion in ("labels", "expected", "blended") for link in (False, True)]
 AUTO = Settings()
 
 
@@ -288,7 +288,7 @@ def test_a_label_never_changes_the_decision_that_it_judges(kind, metric, options
     def judged(labels, resamples=None):
         problem = read_problem(proba, labels, metric, sample_weight=weight, classes=classes, **options).sample(60, 0)
         resamples = two_rounds(problem, seed) if resamples is None else resamples
-        return selection._judged(problem, resamples, fitted(problem, resamples, recipe)), resamples
+        return selection._decide_left_out(problem, resamples, fitted(problem, resamples, recipe)), resamples
 
     before, resamples = judged(y)
     block = data.draw(st.integers(0, resamples.left_out.shape[1] - 1))
@@ -307,7 +307,7 @@ def test_labels_that_were_seen_do_change_decisions():
 
     def judged(labels):
         problem = read_problem(proba, labels, "f1").sample(60, 0)
-        return selection._judged(problem, resamples, fitted(problem, resamples, RECIPES[0]))
+        return selection._decide_left_out(problem, resamples, fitted(problem, resamples, RECIPES[0]))
 
     assert (judged(y)[own] != judged(np.where(own, y, 1 - y))[own]).any()
 

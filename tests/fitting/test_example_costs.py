@@ -17,7 +17,8 @@ import metricwise as mw
 import worlds
 from metricwise.data.probabilities import read_proba
 from metricwise.fitting.example_costs import _left_out, with_costs
-from metricwise.inference.uncertainty import Spread, heaviest_share, mean_interval
+from metricwise.inference.costs import heaviest_share, mean_interval
+from metricwise.inference.spread import Spread
 from problems import read_problem
 from profiles import examples
 

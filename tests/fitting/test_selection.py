@@ -11,7 +11,9 @@ import worlds
 from laws.metric_records import RECORDS
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import Bag, Resamples
-from metricwise.inference import uncertainty
+from metricwise.inference.decisions import Decisions
+from metricwise.inference.judge import Judge
+from metricwise.inference.spread import Spread
 from problems import asking, read_problem
 
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -55,6 +57,14 @@ def two_sets_of_decisions(problem):
     return first, second
 
 
+def score(problem, codes):
+    return Judge(problem).score(Decisions.of_codes(codes))
+
+
+def bootstrap_error(problem, first, second, n):
+    return Judge(problem).bootstrap([Decisions.of_codes(codes) for codes in (first, second)], n=n).difference
+
+
 def _codes(block):
     return (block[:, 0] > 0.5).astype(int) if block.ndim == 2 else block[:, 0].argmax(axis=1)
 
@@ -66,12 +76,12 @@ def test_influence_agrees_with_the_bootstrap(kind, metric, options, weighted):
     weight = np.random.default_rng(2).integers(1, 5, len(y)) if weighted else None
     problem = in_memory(proba, y, metric, sample_weight=weight, **options)
     first, second = two_sets_of_decisions(problem)
-    (value, rows), (other, other_rows) = (uncertainty.influence(problem, codes) for codes in (first, second))
-    assert rows.sum() == pytest.approx(0, abs=1e-10)
-    assert value == pytest.approx(problem.value_of(first), abs=1e-12)
-    assert other == pytest.approx(problem.value_of(second), abs=1e-12)
-    error = np.sqrt(np.sum((rows - other_rows) ** 2))
-    assert error == pytest.approx(uncertainty.bootstrap_errors(problem, first, second, 250).difference, rel=0.15)
+    scores = [score(problem, codes) for codes in (first, second)]
+    assert scores[0].influence.sum() == pytest.approx(0, abs=1e-10)
+    assert scores[0].value == pytest.approx(problem.value_of(first), abs=1e-12)
+    assert scores[1].value == pytest.approx(problem.value_of(second), abs=1e-12)
+    error = np.sqrt(np.sum((scores[0].influence - scores[1].influence) ** 2))
+    assert error == pytest.approx(bootstrap_error(problem, first, second, 250), rel=0.15)
 
 
 @pytest.mark.parametrize(("kind", "metric", "options"), [case for case in CASES if "prior" not in case[2]])
@@ -79,10 +89,11 @@ def test_influence_is_what_leaving_out_a_row_does(kind, metric, options):
     proba, y = some_rows(kind, 200)
     problem = in_memory(proba, y, metric, **options)
     codes, _ = two_sets_of_decisions(problem)
-    value, rows = uncertainty.influence(problem, codes)
+    whole = score(problem, codes)
     some = np.arange(0, 200, 4)
     left = [problem.take(np.arange(200) != i).value_of(np.delete(codes, i, axis=0)) for i in some]
-    np.testing.assert_allclose(value - np.array(left), rows[some], atol=0.1 * np.abs(rows).max())
+    influence = whole.influence
+    np.testing.assert_allclose(whole.value - np.array(left), influence[some], atol=0.1 * np.abs(influence).max())
 
 
 def test_with_known_priors_rows_move_a_metric_within_their_class():
@@ -91,10 +102,10 @@ def test_with_known_priors_rows_move_a_metric_within_their_class():
     y = np.repeat(np.arange(3), [300, 200, 100])
     right = np.arange(600) % 50 < 50 * recall[y]
     problem = in_memory(rng.dirichlet([1, 1, 1], 600), y, "accuracy", prior=prior)
-    value, rows = uncertainty.influence(problem, np.where(right, y, (y + 1) % 3)[:, None])
-    assert value == pytest.approx(prior @ recall)
+    scored = score(problem, np.where(right, y, (y + 1) % 3)[:, None])
+    assert scored.value == pytest.approx(prior @ recall)
     error = np.sqrt(np.sum(prior**2 * recall * (1 - recall) / np.bincount(y)))
-    assert uncertainty.Spread.of(problem).error(rows) == pytest.approx(error, rel=0.01)
+    assert Spread.of(problem).error(scored.influence) == pytest.approx(error, rel=0.01)
 
 
 def test_the_bootstrap_resamples_rows():
@@ -111,9 +122,7 @@ def test_the_bootstrap_resamples_rows():
     for _ in range(250):
         at = rng.integers(0, len(y), len(y))
         differences.append(by_hand(y[at], first[at, 0]) - by_hand(y[at], second[at, 0]))
-    assert uncertainty.bootstrap_errors(problem, first, second, 400).difference == pytest.approx(
-        np.std(differences), rel=0.15
-    )
+    assert bootstrap_error(problem, first, second, 400) == pytest.approx(np.std(differences), rel=0.15)
 
 
 @pytest.mark.parametrize("average", ["micro", "macro"])
@@ -281,29 +290,35 @@ def test_rules_that_decide_nearly_all_rows_alike_differ_by_little():
     plain = np.ones((1_000, 1), dtype=np.int8)
     other = plain.copy()
     other[0] = 0
-    moved = np.stack([uncertainty.influence(problem, codes)[1] for codes in (other, plain)])
-    table = selection._Table(None, (), uncertainty.Spread.of(problem), (other, plain), moved, np.zeros(2), np.zeros(0))
-    assert table.error[0] == pytest.approx(1e-3, rel=1e-3)
-    assert uncertainty.Spread.of(problem).error(moved[0]) == pytest.approx(0.3 / np.sqrt(1_000), rel=1e-2)
+    scores = tuple(score(problem, codes) for codes in (other, plain))
+    table = selection._OutOfBagScores(Judge(problem), None, (), (other, plain), scores)
+    assert table.errors[0] == pytest.approx(1e-3, rel=1e-3)
+    assert Spread.of(problem).error(scores[0].influence) == pytest.approx(0.3 / np.sqrt(1_000), rel=1e-2)
 
 
 def test_blocks_are_decided_by_what_the_other_blocks_choose():
     """Of four blocks the last alone is for the second candidate, and so much that it wins: the others decide for it."""
-    block = np.repeat(np.arange(4), 5)
+    block = np.repeat(np.arange(4), 25)
+    y = np.tile([0, 1], 50)
+    problem = in_memory(np.where(y == 1, 0.9, 0.1), y, "accuracy")
+    first, second = y.copy(), y.copy()
+    first[np.r_[0:3, 25:28, 50:53, 75:90]] ^= 1  # 3 errors in each block, 15 in the last
+    second[np.r_[0:5, 25:30, 50:55]] ^= 1  # 5 errors in each block, none in the last
+    codes = tuple(own[:, None].astype(np.int8) for own in (first, second, y))
     resamples = Resamples(None, block, np.eye(4, dtype=bool))
-    first, second, plain = (np.full((20, 1), code, dtype=np.int8) for code in (1, 2, 0))
-    value = np.array([0.6, 0.7, 0.5])
-    without = np.array([[0.6, 0.6, 0.6, 0.6], [0.7, 0.7, 0.7, 0.4], [0.5, 0.5, 0.5, 0.5]])
-    table = selection._Table(resamples, (None, None), None, (first, second, plain), None, value, without)
-    assert table.pick() == 1
-    np.testing.assert_array_equal(table.nested()[:, 0], np.repeat([2, 2, 2, 1], 5))
+    judge, scores = Judge(problem), tuple(score(problem, own) for own in codes)
+    table = selection._OutOfBagScores(judge, resamples, (None, None), codes, scores)
+    assert table.best == 1
+    nested, scored = table.nested()
+    np.testing.assert_array_equal(nested, np.where(block[:, None] < 3, codes[1], codes[0]))
+    assert scored.value == pytest.approx(problem.value_of(nested))
 
 
 @pytest.mark.parametrize("true", [-0.5, 0.0, 0.7, 2.0])
 def test_luck_is_what_estimates_above_the_gate_have_too_much(true):
     """The mean of normal estimates that are above 0, less what is estimated."""
     drawn = np.random.default_rng(0).normal(true, 1.0, 200_000)
-    assert selection._luck(3 * true, 3.0) == pytest.approx(3 * (drawn[drawn > 0].mean() - true), rel=0.03)
+    assert selection.selection_bias(3 * true, 3.0) == pytest.approx(3 * (drawn[drawn > 0].mean() - true), rel=0.03)
 
 
 def test_a_rule_that_is_chosen_because_it_gained_is_corrected_for_luck():
@@ -342,11 +357,11 @@ def test_what_rules_lose_of_a_minimum_by_varying_is_counted_on_all_rows():
         return min((proba[y == 1] > threshold).mean(), (proba[y == 0] <= threshold).mean())
 
     lost = least_recall(0.35) - np.mean([least_recall(threshold) for threshold in thresholds])
-    found = selection._variation(in_memory(proba, y, "min_recall"), bag)
+    found = selection._variation(Judge(in_memory(proba, y, "min_recall")), bag)
     assert found == pytest.approx(np.sqrt(2) * lost)
     assert found > 0.1
     alike = Bag(4, tuple(np.repeat(own[:1], 4, axis=0) for own in bag.losses), (), None)
-    assert selection._variation(in_memory(proba, y, "min_recall"), alike) == 0
+    assert selection._variation(Judge(in_memory(proba, y, "min_recall")), alike) == 0
 
 
 # ------------------------------------------------------------------------------------------------ awkward inputs

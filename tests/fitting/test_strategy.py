@@ -8,7 +8,7 @@ from sklearn.base import clone
 import metricwise as mw
 from metricwise.fitting.solving import Settings
 from metricwise.metrics import Accuracy
-from metricwise.oracles.problem import Recipe
+from metricwise.oracles.problem import FitStrategy
 
 REFUSED = [
     ({"solver": "newton"}, "solver must be 'auto' or one of .*, got 'newton'"),
@@ -53,12 +53,12 @@ def test_fields_are_set_in_place_and_checked_as_when_it_is_made():
 
 def test_what_is_left_open_is_a_list_of_candidates():
     metric = Accuracy()
-    assert mw.Strategy("labels", recalibrate=False).recipes(True, metric) == Recipe("labels", recalibrate=False)
-    assert mw.Strategy("labels").recipes(True, metric) == [Recipe("labels", recalibrate=True)]
+    assert mw.Strategy("labels", recalibrate=False).recipes(True, metric) == FitStrategy("labels", recalibrate=False)
+    assert mw.Strategy("labels").recipes(True, metric) == [FitStrategy("labels", recalibrate=True)]
     assert [one.confusion for one in mw.Strategy().recipes(True, metric)] == ["expected", "labels"]
-    assert mw.Strategy().recipes(False, metric) == Recipe("expected")
-    assert mw.Strategy().single_recipe(True) == Recipe("labels", recalibrate=True)
-    assert mw.Strategy().single_recipe(False) == Recipe("expected", recalibrate=False)
+    assert mw.Strategy().recipes(False, metric) == FitStrategy("expected")
+    assert mw.Strategy().single_recipe(True) == FitStrategy("labels", recalibrate=True)
+    assert mw.Strategy().single_recipe(False) == FitStrategy("expected", recalibrate=False)
 
 
 def test_the_seed_is_that_of_the_call():

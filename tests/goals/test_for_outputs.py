@@ -17,7 +17,7 @@ import worlds
 from laws.metric_records import RECORDS, exact_ratio, having, largest, make
 from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.fitting.solving import Settings, fit
-from metricwise.oracles.problem import Recipe
+from metricwise.oracles.problem import FitStrategy
 from metricwise.solvers import Outcome
 from problems import read_problem
 from profiles import examples
@@ -184,7 +184,9 @@ def test_weights_priors_missing_labels_and_classes_that_never_occur(counting):
             np.testing.assert_array_equal(solution.rule.predict(proba)[:, m], one.rule.predict(proba[m]))
 
 
-@pytest.mark.parametrize("recipe", [Recipe("labels"), Recipe("expected", True), Recipe("blended", True)], ids=str)
+@pytest.mark.parametrize(
+    "recipe", [FitStrategy("labels"), FitStrategy("expected", True), FitStrategy("blended", True)], ids=str
+)
 def test_rows_in_chunks_give_the_rule_of_rows_in_memory(recipe):
     proba, y = drawn(33, (4, 2, 3, 2))
     problem = read_problem(proba, y, ["quadratic_kappa", "f1", "g_mean", "accuracy"])

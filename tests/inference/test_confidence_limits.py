@@ -14,7 +14,7 @@ from metricwise.fitting.constraints.resolve import bind_limits
 from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.goals.resolve import read_limits
-from metricwise.inference.confidence_limits import Apart, Counted, counted_by, lower_limit, upper_limit
+from metricwise.inference.confidence_limits import SampledGap, SampledMetric, counted_by, lower_limit, upper_limit
 from metricwise.rules import anonymous_rule
 from problems import read_problem
 from profiles import examples
@@ -34,7 +34,7 @@ def counted(metric, C, **options):
     """A constraint on a matrix of numbers of rows."""
     C = np.asarray(C, dtype=float)
     share = C / C.sum()
-    return Counted(Constraint(metric).bind(share.sum(axis=1)), share, C.sum(), tuple(range(len(C))), **options)
+    return SampledMetric(Constraint(metric).bind(share.sum(axis=1)), share, C.sum(), tuple(range(len(C))), **options)
 
 
 @pytest.mark.parametrize("name", sorted(PROPORTIONS))
@@ -155,7 +155,7 @@ def test_design_effects_against_rows_drawn_again(text, what):
     (one,) = argmax_counted(text, p if what == "outputs" else p[:, 0], y if what == "outputs" else y[:, 0], **options)
     assert one.value == pytest.approx(score(weight))
     assert np.sqrt(one.variance) == pytest.approx(error, rel=0.1)
-    assert one.n_rows / one.more < y.size / 1.2
+    assert one.n_rows / one.design_effect < y.size / 1.2
     assert lower_limit(one, 0.95) == pytest.approx(one.value - 1.645 * error, abs=0.4 * error)
 
 
@@ -187,7 +187,7 @@ def test_limits_of_a_difference_are_those_of_both_sides_squared_and_added(level)
     """Zou and Donner, by SciPy's limits of either proportion: the nearer to 0 or 1 one is, the less it is symmetric."""
     hits, trials = (18, 1), (20, 30)
     groups = [counted(metrics.Recall(index=1), [[40, 10], [n - k, k]]) for k, n in zip(hits, trials, strict=True)]
-    apart = Apart(None, *groups)
+    apart = SampledGap(None, *groups)
     tests = [binomtest(k, n) for k, n in zip(hits, trials, strict=True)]
     ends = [test.proportion_ci(2 * level - 1, method="exact") for test in tests]
     values = [test.statistic for test in tests]

@@ -12,7 +12,8 @@ from laws.metric_records import EVERY, RECORDS, make
 from laws.solver_promises import check_promise, objective_of, serving, settings_of
 from metricwise.fitting import bagging as bags
 from metricwise.fitting import solving
-from metricwise.inference.uncertainty import Errors
+from metricwise.inference.judge import Judge
+from metricwise.inference.spread import Errors
 from metricwise.solvers import SOLVERS, Outcome, make_solver
 from problems import read_problem
 from profiles import first_of_each
@@ -178,7 +179,7 @@ def test_random_state_reaches_the_error_of_a_metric_that_is_not_smooth(monkeypat
     y = (proba.cumsum(axis=1) < rng.random((150, 1))).sum(axis=1)
     seeds = []
     errors = Errors(0.1, 0.1, 0.1)
-    monkeypatch.setattr("metricwise.fitting.selection.bootstrap_errors", lambda *_, seed: seeds.append(seed) or errors)
+    monkeypatch.setattr(Judge, "bootstrap", lambda *_, seed, **__: seeds.append(seed) or errors)
     mw.optimize(proba, y, "min_recall", random_state=5, strategy=mw.Strategy(confusion="expected"))
     assert seeds == [5]
 

@@ -5,7 +5,7 @@ import pytest
 
 import metricwise as mw
 import worlds
-from metricwise.oracles.problem import Recipe
+from metricwise.oracles.problem import FitStrategy
 from metricwise.rules import fit_link
 from problems import read_problem
 
@@ -103,7 +103,7 @@ def test_weight_of_a_class_that_no_label_shows_is_that_of_an_average_class():
     y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)
     problem = read_problem(proba, y, "balanced_accuracy", classes=[0, 1, 2, 3])
     oracle = problem.oracle("expected")
-    objective = problem.objective(oracle, Recipe("expected"))
+    objective = problem.objective(oracle, FitStrategy("expected"))
     weights = np.diagonal(objective.ratio.A[0] - objective.ratio.A[0, 0, 1])
     mean = (weights[:3] * oracle.priors[0, :3]).sum()
     assert weights[3] == pytest.approx(mean, rel=0.05)
@@ -119,7 +119,7 @@ def test_padded_objective_is_the_metric_of_both_confusions_together(metric):
     y = worlds.draw_codes(worlds.normalized(proba[:, :3]), rng)
     problem = read_problem(proba, y, metric, classes=[0, 1, 2, 3])
     oracle = problem.oracle("expected")
-    objective = problem.objective(oracle, Recipe("expected", recalibrate=True))
+    objective = problem.objective(oracle, FitStrategy("expected", recalibrate=True))
     predicted = np.eye(4)[rng.integers(0, 4, 60)]
     C = (proba.T @ predicted / 60)[None]
     together = (C + objective.padding) / (1 + objective.padding.sum())

@@ -328,8 +328,8 @@ def _bounded(against: Any) -> Wanted:
         return Wanted(against)
     if any(sign in against for sign in "<>=≤≥"):
         raise InvalidParameter("against", "be a metric without a bound", repr(against))
-    (one,) = read_constraints(f"{against} >= 0")
-    return replace(one, low=-np.inf)
+    (constraint,) = read_constraints(f"{against} >= 0")
+    return replace(constraint, low=-np.inf)
 
 
 def _from_zero(constraint: Constraint, ceiling: bool) -> Constraint:
@@ -365,56 +365,56 @@ class _Frontier:
         begin = float(self.search.limits.values(free.judged)[0])
         end, last = self._end(begin, tight)
         bounds = np.linspace(begin, end, n_points)
-        found: list[Found | None] = [free]
+        optima: list[Found | None] = [free]
         for p, bound in enumerate(bounds[1:-1].tolist(), start=2):
             progress.stage(f"point {p} of {n_points}")
-            found.append(self.at(bound))
-        found.append(last or free)
-        points = [(float(bound), one) for bound, one in zip(bounds, found, strict=True) if one is not None]
+            optima.append(self.at(bound))
+        optima.append(last or free)
+        points = [(float(bound), optimum) for bound, optimum in zip(bounds, optima, strict=True) if optimum is not None]
         return self._packed(name, points)
 
     def _end(self, begin: float, tight: float) -> tuple[float, Found | None]:
         """Return the tightest bound that is kept, and by what."""
-        found = self.at(tight)
-        if found is not None:
-            return tight, found
+        optimum = self.at(tight)
+        if optimum is not None:
+            return tight, optimum
         kept, lost = begin, tight
         for _ in range(_HALVINGS):
             middle = (kept + lost) / 2
-            one = self.at(middle)
-            if one is None:
+            candidate = self.at(middle)
+            if candidate is None:
                 lost = middle
             else:
-                kept, found = middle, one
-        return kept, found
+                kept, optimum = middle, candidate
+        return kept, optimum
 
     def _packed(self, name: str, points: list[tuple[float, Found]]) -> TradeOff:
         search, problem = self.search, self.problem
         metadata = metadata_of(problem).updated(recipe=str(search.recipe))
         sign = "<=" if self.ceiling else ">="
-        others = [one.name for one in search.constraints[1:]]
+        others = [constraint.name for constraint in search.constraints[1:]]
         solutions = [
             present(
                 problem,
                 search.recipe,
                 search.oracle,
                 search.objective,
-                one.result,
+                optimum.result,
                 metadata.updated(subject_to=[f"{name} {sign} {bound:.6g}", *others]),
             )
-            for bound, one in points
+            for bound, optimum in points
         ]
-        recorded = [record_rule(problem, one.rule) for one in solutions]
-        plain = search.judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
+        recorded = [record_rule(problem, fitted.rule) for fitted in solutions]
+        argmax = search.judge.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
         return TradeOff(
             problem.aim.name,
             name,
             self.ceiling,
             np.array([bound for bound, _ in points]),
-            np.array([one.value for one in solutions]),
-            np.array([search.limits.values(one.judged)[0] for _, one in points]),
-            tuple(one.rule for one in solutions),
-            (solutions[0].baseline, float(search.limits.values(plain)[0])),
-            {key: np.array([one[key].value for one in recorded]) for key in recorded[0]},
-            {key: one.baseline for key, one in recorded[0].items()},
+            np.array([fitted.value for fitted in solutions]),
+            np.array([search.limits.values(optimum.judged)[0] for _, optimum in points]),
+            tuple(fitted.rule for fitted in solutions),
+            (solutions[0].baseline, float(search.limits.values(argmax)[0])),
+            {key: np.array([values[key].value for values in recorded]) for key in recorded[0]},
+            {key: value.baseline for key, value in recorded[0].items()},
         )

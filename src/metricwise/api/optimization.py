@@ -1,7 +1,6 @@
 """``optimize``: probabilities and a metric in, the best rule out.
 
-Owns the order of the steps: rows are opened, the goal is read, a rule is found. Must not know algorithms: those are
-chosen by what the metric is and what the data can say.
+Opens the rows, reads the goal, and passes the task to the driver. Must not know algorithms.
 """
 
 from __future__ import annotations
@@ -16,15 +15,16 @@ from ..core.progress import Progress, read_verbose
 from ..data.labels import Labels
 from ..data.open import open_rows
 from ..data.row_spec import Frequencies, InTime, RowSpec
+from ..fitting.driver import fit_task, n_stages
+from ..fitting.solving import FitTask, Settings
 from ..fitting.strategy import Strategy
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
 from ..goals.spec import Goal, GoalSpec
 from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.linear import Accuracy
-from .problems import make_pledge, make_problem, open_problem, read_seed
+from .problems import check_constraints, make_problem, open_problem, read_seed
 from .results import Solution
-from .solving import n_stages, solve, solve_row_costs, solve_within
 
 __all__ = ["find_rule", "optimize"]
 
@@ -199,38 +199,44 @@ def find_rule(
     rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int, show_progress: bool | None
 ) -> Solution:
     """Find the rule for rows, a goal, which may have been read for them already, and a strategy."""
-    if isinstance(goal, GoalSpec) and rows.cost is not None:
-        return _by_row_costs(rows, goal, strategy, seed, show_progress)
+    by_costs = isinstance(goal, GoalSpec) and rows.cost is not None
+    task = _cost_task(rows, goal, strategy, seed) if by_costs else _task(rows, goal, strategy, seed)
+    passes = task.problem.source.passes
+    with Progress("optimize", n_stages(task), show_progress) as progress:
+        passes.listener = progress.tick
+        fitted = fit_task(replace(task, stage=progress.stage))
+    passes.listener = None
+    return Solution(**vars(fitted), problem=task.problem)
+
+
+def _task(rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int) -> FitTask:
+    """Return the task of rows and a goal."""
     solver = strategy.make_solver(seed)
     if isinstance(goal, GoalSpec):
-        problem, task, goal = open_problem(rows, goal)
+        problem, groups, goal = open_problem(rows, goal)
     else:
-        problem, task = make_problem(rows, *open_rows(rows), goal)
-    recipe = strategy.recipes(problem.labelled, problem.aim.metric)
-    pledge = make_pledge(problem, task, goal)
-    with Progress("optimize", n_stages(problem, recipe, pledge, task), show_progress) as progress:
-        problem.source.passes.listener = progress.tick
-        if pledge is not None:
-            solution = solve_within(problem, task, recipe, solver, pledge, seed, progress)
-        else:
-            solution = solve(problem, task, recipe, solver, seed, progress)
-    problem.source.passes.listener = None
-    return solution
+        problem, groups = make_problem(rows, *open_rows(rows), goal)
+    recipes = strategy.recipes(problem.labelled, problem.aim.metric)
+    task = FitTask(problem, goal, recipes, solver, seed, groups, rows.sensitive)
+    check_constraints(task)
+    return task
 
 
-def _by_row_costs(rows: RowSpec, goal: GoalSpec, strategy: Strategy, seed: int, show_progress: bool | None) -> Solution:
-    """Find the rule for costs per row, which are no function of a confusion matrix."""
+def _cost_task(rows: RowSpec, spec: GoalSpec | Goal, strategy: Strategy, seed: int) -> FitTask:
+    """Return the task of rows with costs, which are no function of a confusion matrix."""
     from ..fitting.example_costs import refuse_beside_costs, with_costs
 
+    assert isinstance(spec, GoalSpec)
     settings = {name: value for name, value in strategy.get_params().items() if name != "recalibrate"}
     defaults = Strategy().get_params()
     refuse_beside_costs(
-        goal.metric,
-        {name: getattr(goal, name) for name in ("average", "output_weight", "record", "prior", "subject_to")}
+        spec.metric,
+        {name: getattr(spec, name) for name in ("average", "output_weight", "record", "prior", "subject_to")}
         | {name: None if value == defaults[name] else value for name, value in settings.items()},
     )
-    # Links, resamples and argmax are those of any problem of these rows, whatever it is judged by.
-    accuracy = GoalSpec(Accuracy(), "micro", goal.pos_label, order=goal.order)
-    problem, _, _ = open_problem(replace(rows, sensitive_features=None), accuracy)
-    priced = with_costs(problem, rows.cost, read_abstain(goal.abstain))
-    return solve_row_costs(*priced, strategy.recipes(problem.labelled, problem.aim.metric), seed, show_progress)
+    # Links, resamples and argmax do not depend on the metric.
+    accuracy = GoalSpec(Accuracy(), "micro", spec.pos_label, order=spec.order)
+    problem, _, goal = open_problem(replace(rows, sensitive_features=None), accuracy)
+    problem, rule = with_costs(problem, rows.cost, read_abstain(spec.abstain))
+    recipes = strategy.recipes(problem.labelled, problem.aim.metric)
+    return FitTask(problem, goal, recipes, Settings(), seed, cost_rule=rule)

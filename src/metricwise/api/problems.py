@@ -1,9 +1,9 @@
-"""From what was asked to a problem: rows are opened, the goal is read, and both are checked against one another."""
+"""From user input to a problem: rows are opened, the goal is read, and both are checked against one another."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,37 +14,22 @@ from ..data.frames import warn_of_order
 from ..data.labels import Labels
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
-from ..data.sensitive import read_sensitive
+from ..data.sensitive import Groups, read_sensitive
 from ..data.sources.base import SourceBase
 from ..data.sources.memory import MemorySource
+from ..fitting.solving import FitTask
 from ..goals.spec import Goal, GoalSpec
 from ..inference.dependence import in_stretches
+from ..inference.judge import trial_influences
 from ..oracles.problem import InMemory, Problem
 
-if TYPE_CHECKING:  # loaded by the calls that need them: the rest is imported sooner
-    from ..fitting.by_group import GroupTask
-    from ..fitting.constraints.fit import Pledge
-
-__all__ = ["make_pledge", "make_problem", "open_problem", "read_seed"]
+__all__ = ["check_constraints", "make_problem", "open_problem", "read_seed"]
 
 _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
 
 
-def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, GroupTask | None, Goal]:
-    """Open rows and read the goal for them.
-
-    Parameters
-    ----------
-    rows : RowSpec
-    spec : GoalSpec
-
-    Returns
-    -------
-    Problem
-    GroupTask or None
-        None without sensitive groups.
-    Goal
-    """
+def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, Groups | None, Goal]:
+    """Open rows and read the goal for them; return the problem, the sensitive groups if there are any, and the goal."""
     warn_of_order(proba=rows.proba, y=rows.y, sample_weight=rows.weight)
     rows = rows if rows.pos_label is not None else replace(rows, pos_label=spec.column_class)
     schema, source = open_rows(rows)
@@ -54,8 +39,8 @@ def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, GroupTask | No
     return *make_problem(rows, schema, source, goal), goal
 
 
-def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) -> tuple[Problem, GroupTask | None]:
-    """Return the problem of rows and a goal, and what is asked of sensitive groups; refuse what rows do not allow."""
+def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) -> tuple[Problem, Groups | None]:
+    """Return the problem of rows and a goal, and the sensitive groups; refuse what rows do not allow."""
     goal.check_rows(source.rows.weight if isinstance(source, MemorySource) else None, source.labelled)
     described = source.described(replace(schema, abstain_label=goal.schema.abstain_label))
     problem = Problem(described, goal.aim, goal.prior, goal.record, goal.abstention, goal.constraints)
@@ -69,8 +54,8 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
     return _by_group(problem, rows, goal)
 
 
-def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, GroupTask | None]:
-    """Return the problem whose rows know their sensitive group."""
+def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Groups | None]:
+    """Return the problem whose rows know their sensitive group, and the groups."""
     sensitive = rows.sensitive
     features = read_sensitive(rows, problem.n_rows)
     if sensitive is None or features is None:
@@ -78,26 +63,21 @@ def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Gro
     sensitive.check(may_abstain=goal.abstention is not None)
     codes = features.codes
 
-    def with_group(some: Any) -> Any:
-        return replace(some, group=codes[some.start : some.start + some.n_rows])
+    def with_group(part: Any) -> Any:
+        return replace(part, group=codes[part.start : part.start + part.n_rows])
 
-    from ..fitting.by_group import GroupTask
-
-    task = GroupTask(features.groups, bool(sensitive.group_aware), goal.worst_group, sensitive.unknown)
-    return replace(problem, source=problem.source.map(with_group)), task
+    return replace(problem, source=problem.source.map(with_group)), features.groups
 
 
-def make_pledge(problem: Problem, task: GroupTask | None, goal: Goal) -> Pledge | None:
-    """Return what the rule is to keep, None where nothing is that takes a programme."""
+def check_constraints(task: FitTask) -> None:
+    """Refuse constraints about classes or groups that no row shows."""
+    goal, problem, names = task.goal, task.problem, None if task.groups is None else task.groups.names
     if not goal.constrained:
-        return None
-    names = None if task is None else task.groups.names
-    apart = task is not None and task.needed(goal.constraints)
-    from ..fitting.constraints.fit import Pledge
+        return
     from ..fitting.constraints.resolve import check_shown
 
-    check_shown(goal.constraints, problem.by_group(task.n_groups, aware=True) if apart and task else problem, names)
-    return Pledge(goal.constraints, goal.confidence)
+    by_group = problem.by_group(len(names), aware=True) if task.by_group and names is not None else problem
+    check_shown(goal.constraints, by_group, names)
 
 
 def _in_time(problem: Problem, length: int | None) -> Problem:
@@ -105,21 +85,21 @@ def _in_time(problem: Problem, length: int | None) -> Problem:
     source = problem.source
     assert isinstance(source, MemorySource)  # others refuse InTime
     judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)
-    return replace(problem, source=in_stretches(source, [judged], length))
+    return replace(problem, source=in_stretches(source, trial_influences([judged]), length))
 
 
 def _check_observed(problem: Problem) -> None:
     """Refuse weights that leave no observed label."""
     if not problem.labelled:
         return
-    seen = problem.source.class_weights > 0
-    if not seen[problem.aim.output_weight > 0].any():
+    observed = problem.source.class_weights > 0
+    if not observed[problem.aim.output_weight > 0].any():
         raise InvalidParameter(
             "sample_weight",
             problem="no observed label has a positive weight",
             remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
-    if problem.schema.n_outputs == 1 and seen.sum() < 2:
+    if problem.schema.n_outputs == 1 and observed.sum() < 2:
         raise InvalidParameter("sample_weight", "be positive for rows of at least two classes", "only one such class")
 
 

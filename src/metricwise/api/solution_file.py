@@ -110,7 +110,7 @@ def _read_array(value: Any, name: str) -> NDArray[np.float64]:
             return _read_number(part, name)
         if depth == _DEEPEST:
             raise _refuse(name, f"an array of at most {_DEEPEST} dimensions", value)
-        return [numbers(one, depth + 1) for one in part]
+        return [numbers(row, depth + 1) for row in part]
 
     if not isinstance(value, list):
         raise _refuse(name, "an array", value)
@@ -176,16 +176,16 @@ def _several(kind: _Kind) -> _Kind:
     def read(value: Any, name: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise _refuse(name, "a list", value)
-        return tuple(kind.read(one, f"{name}[{place}]") for place, one in enumerate(value))
+        return tuple(kind.read(entry, f"{name}[{place}]") for place, entry in enumerate(value))
 
-    return _Kind(lambda values: [kind.write(one) for one in values], read)
+    return _Kind(lambda values: [kind.write(entry) for entry in values], read)
 
 
 def _by_name(kind: _Kind) -> _Kind:
     def read(value: Any, name: str) -> dict[str, Any]:
-        return {key: kind.read(one, f"{name}.{key}") for key, one in codec.read_object(value, name).items()}
+        return {key: kind.read(entry, f"{name}.{key}") for key, entry in codec.read_object(value, name).items()}
 
-    return _Kind(lambda values: {key: kind.write(one) for key, one in values.items()}, read)
+    return _Kind(lambda values: {key: kind.write(entry) for key, entry in values.items()}, read)
 
 
 def _record(made: type[T], **kinds: _Kind) -> _Kind:
@@ -196,7 +196,7 @@ def _record(made: type[T], **kinds: _Kind) -> _Kind:
         codec.check_keys(document, list(kinds), name)
         return made(**{key: kind.read(document[key], f"{name}.{key}") for key, kind in kinds.items()})
 
-    return _Kind(lambda one: {key: kind.write(getattr(one, key)) for key, kind in kinds.items()}, read)
+    return _Kind(lambda entry: {key: kind.write(getattr(entry, key)) for key, kind in kinds.items()}, read)
 
 
 class _OfGroup(NamedTuple):
@@ -210,13 +210,13 @@ def _by_group(kind: _Kind) -> _Kind:
     parts = _several(_record(_OfGroup, group=_Kind(_write_group, _read_group), values=kind))
 
     def read(value: Any, name: str) -> dict[Any, Any]:
-        found = parts.read(value, name)
-        groups = {one.group: one.values for one in found}
-        if len(groups) < len(found):
-            raise _refuse(name, "about each group once", [one.group for one in found])
+        entries = parts.read(value, name)
+        groups = {entry.group: entry.values for entry in entries}
+        if len(groups) < len(entries):
+            raise _refuse(name, "about each group once", [entry.group for entry in entries])
         return groups
 
-    return _Kind(lambda groups: parts.write([_OfGroup(*one) for one in groups.items()]), read)
+    return _Kind(lambda groups: parts.write([_OfGroup(*entry) for entry in groups.items()]), read)
 
 
 _NUMBER = _Kind(_write_number, _read_number)

@@ -96,8 +96,8 @@ def _compiled() -> tuple[ModuleType | None, str]:
 
 
 def _why(why_not: str) -> str:
-    wanted = os.environ.get(kernels.VARIABLE) or "auto"
-    if wanted == kernels.in_use():
+    requirement = os.environ.get(kernels.VARIABLE) or "auto"
+    if requirement == kernels.in_use():
         return f"{kernels.VARIABLE} says so"
     if kernels.in_use() == "compiled":
         return "built with a C compiler"

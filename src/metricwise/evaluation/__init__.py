@@ -1,14 +1,6 @@
-"""``evaluate``: what a given rule is worth on rows with labels, beside argmax or another rule.
+"""``evaluate``: a rule on labelled rows, compared with argmax or another rule.
 
-The rule is given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers' algorithms.
-
-    contenders  what is compared: rules, thresholds, decisions, models
-    arguments   the rule and the rows as users hand them over
-    quantities  what a metric that was given means: of all rows, of groups, of costs
-    judging     values of two sets of decisions, and their intervals
-    extremes    the same of the worst group, and of the largest gap between groups
-    costs       the same of costs per row
-    results     what is handed back
+The rule is given, not chosen on these rows: nothing here corrects for a choice. Must not know solvers.
 """
 
 from __future__ import annotations
@@ -20,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, argument, entry_point, refuses_removed
 from ..core.losses import Loss
 from ..core.progress import Progress
+from ..core.rows import Probabilities
 from ..data.frames import warn_of_order
 from ..data.row_spec import Frequencies, InTime, RowSpec
 from ..data.sensitive import SensitiveFeatures
@@ -31,9 +25,9 @@ from ..goals.for_outputs import MetricSpec
 from ..goals.judged import list_metrics, positive_of
 from ..goals.spec import GoalSpec
 from ..goals.worst import opened
-from ..inference.costs import compare_costs
-from ..inference.extremes import GroupRows, compare_gap, compare_worst, rows_of_groups
-from ..inference.judging import Decisions, compare
+from ..inference.costs import CostJudge
+from ..inference.decisions import Decisions
+from ..inference.judge import Judge
 from ..inference.results import Comparison, Evaluation
 from ..metrics.abstention import Abstention, AbstentionCost
 from ..metrics.aim import Aim
@@ -46,13 +40,14 @@ from .arguments import (
     allowed_for,
     own_average,
     own_metric,
-    read_groups,
     read_judged,
     read_rows,
     read_rule,
+    read_side_proba,
     specs_of,
 )
-from .contenders import Contest, is_pair_of_models, read_contest, read_for
+from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups
+from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
 
 __all__ = [
@@ -199,10 +194,10 @@ def evaluate(
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
     contest = read_contest(rule, proba, y, against, pos_label)
-    if cost is None and any("cost" in one.needs for one in contest.rules):
+    if cost is None and any("cost" in fitted.needs for fitted in contest.rules):
         raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:
-        metrics, average, pos_label = _own(contest, cost, average, pos_label)
+        metrics, average, pos_label = _fitted_metric(contest, cost, average, pos_label)
     warn_of_order(proba=contest.proba, y=y, sample_weight=sample_weight)
     allowed = allowed_for(abstain, *contest.rules)
     goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
@@ -216,8 +211,8 @@ def evaluate(
     costs = _read_costs(contest, read, y, cost, allowed)
     quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
     both = _decide(contest, read, y, sensitive, costs)
-    source = read.in_time([aim for one in quantities.values() for aim in aims_of(one)])
-    return _Judge(source, sensitive, costs, contest.titles).evaluation(quantities, both)
+    source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
+    return _Evaluator(source, sensitive, costs, contest.titles).evaluation(quantities, both)
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -234,11 +229,11 @@ def _without_proba(proba: Any, y: Any, metrics: Any) -> tuple[None, Any, Any]:
     raise InvalidParameter("proba", "be left out if rule is a dict of two models, each with its own")
 
 
-def _own(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str, Any, Any]:
+def _fitted_metric(contest: Contest, cost: Any, average: Any, pos_label: Any) -> tuple[str, Any, Any]:
     """Return the metric that a rule was optimised for, its average and its positive class."""
     if cost is not None:
         return COST, average, pos_label
-    rule = next((one for one in contest.rules if one.metadata.metric is not None), contest.reader)
+    rule = next((r for r in contest.rules if r.metadata.metric is not None), contest.reader)
     pos_label = rule.metadata.pos_label if pos_label is None else pos_label
     return own_metric(rule), own_average(rule) if average is None else average, pos_label
 
@@ -262,10 +257,28 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
             problem=f"{argument('cost')} gives costs per row for a single output, but y is 2-D",
             remedy="evaluate the outputs one by one",
         )
-    own = [rule for rule in contest.rules if "cost" in rule.needs]
-    price = getattr(own[0], "abstain_cost", None) if own else None if allowed is None else allowed.cost
+    cost_rules = [rule for rule in contest.rules if "cost" in rule.needs]
+    price = getattr(cost_rules[0], "abstain_cost", None) if cost_rules else None if allowed is None else allowed.cost
     payer = CostRule(schema.classes, abstain_label=schema.abstain_label, abstain_cost=price)
-    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, contest.probabilities(read.source, y))
+    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, _calibrated(contest, read.source, y))
+
+
+def _calibrated(contest: Contest, source: MemorySource, y: Any) -> FloatArray:
+    """Return probabilities (N, K) of a single output, calibrated if the rule does so; else the class shares."""
+    proba, rule = source.rows.proba, contest.first.rule
+    if contest.proba is None:
+        return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
+    if rule is not None and "sensitive_features" not in rule.needs:
+        proba = rule.calibrate(RuleRows(_proba_of(contest.first, contest, y, proba)))
+    return distributions(proba.output(0)[:, 0])
+
+
+def _proba_of(side: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
+    """Return the probabilities that a side decides by; those of the rows unless it brings others."""
+    rule, reader = side.rule, contest.reader
+    if rule is None or (side.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
+        return rows
+    return read_side_proba(rule, side.proba, reader, y, contest.pos_label)
 
 
 def _read_quantities(
@@ -287,17 +300,17 @@ def _read_quantities(
             problem=f"{argument('cost')} is for the metric 'cost', minus the mean cost",
             remedy="add it to metrics",
         )
-    plain = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
+    metric_places = [i for i in range(len(listed)) if gaps[i] is None and not by_cost[i]]
     kept_label, kept = positive_of(next(iter(contest.rules), contest.reader), schema, goal.pos_label)
-    strict = len(plain) == len(listed) and not kept and not contest.by_threshold
-    specs: Any = [listed[i][1] for i in plain]
+    strict = len(metric_places) == len(listed) and not kept and not contest.by_threshold
+    specs: Any = [listed[i][1] for i in metric_places]
     if isinstance(metrics, Mapping):
-        specs = dict(listed[i] for i in plain)
+        specs = dict(listed[i] for i in metric_places)
     aims = {}
-    if plain:
+    if metric_places:
         spec = replace(goal, metric=specs, pos_label=kept_label)
         aims = read.aims(spec, strict=strict, by_group=sensitive is not None, allowed=allowed)
-    found, rest = {}, iter(aims.items())
+    quantities, rest = {}, iter(aims.items())
     names = None if sensitive is None else sensitive.groups.names
     for (name, _), gap, cost in zip(listed, gaps, by_cost, strict=True):
         title: str
@@ -311,14 +324,14 @@ def _read_quantities(
             title, quantity = name or COST, COST
         else:
             title, quantity = next(rest)
-        if title in found:
+        if title in quantities:
             raise InvalidParameter(
                 "metrics",
                 problem=f"metrics: {title!r} is the name of two metrics",
                 remedy="pass a dict of distinct names",
             )
-        found[title] = quantity
-    return found
+        quantities[title] = quantity
+    return quantities
 
 
 def _decide(
@@ -332,17 +345,18 @@ def _decide(
     proba, schema = read.source.rows.proba, read.source.schema
     table = None if costs is None else costs.table
     n_groups = 1 if sensitive is None else len(sensitive.groups.names)
-    probas = [read_for(one, contest, y, proba) for one in contest.contenders]
-    if any(own.n_rows != proba.n_rows for own in probas):
+    probas = [_proba_of(contender, contest, y, proba) for contender in contest.contenders]
+    if any(contender_proba.n_rows != proba.n_rows for contender_proba in probas):
         raise InvalidParameter(
             "rule",
             problem=(
                 f"both models must have probabilities of the same {proba.n_rows} rows, in the same order, "
-                f"got {[own.n_rows for own in probas]}"
+                f"got {[contender_proba.n_rows for contender_proba in probas]}"
             ),
         )
     both = [
-        one.decisions(contest, y, own, sensitive, table) for one, own in zip(contest.contenders, probas, strict=True)
+        contender.decisions(contest, y, contender_proba, sensitive, table)
+        for contender, contender_proba in zip(contest.contenders, probas, strict=True)
     ]
     if len(both) == 1:
         argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
@@ -354,7 +368,7 @@ def _decide(
 
 
 @dataclass(frozen=True, eq=False)
-class _Judge:
+class _Evaluator:
     """Rows of M outputs with labels, their sensitive groups and costs, and what the two sides are called."""
 
     source: MemorySource
@@ -364,20 +378,16 @@ class _Judge:
 
     def evaluation(self, quantities: Mapping[str, Quantity], both: list[Decisions]) -> Evaluation:
         """Judge two sets of decisions, which are made once for every group if there are any."""
-        groups = self.groups(both)
-        found = {}
+        groups = [] if self.sensitive is None else rows_of_groups(self.source, self.sensitive, both)
+        comparisons = {}
         with Progress("evaluate", len(quantities)) as progress:
             for name, quantity in quantities.items():
                 progress.stage(name)
-                found[name] = self.compare(name, quantity, both, groups)
-        by_group = {one.name: self.of_group(one, quantities) for one in groups}
-        return Evaluation(found, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0])
-
-    def groups(self, both: list[Decisions]) -> list[GroupRows]:
-        """Return the rows of each group that has labels."""
-        if self.sensitive is None:
-            return []
-        return rows_of_groups(self.source, self.sensitive.groups.names, self.sensitive.codes, both)
+                comparisons[name] = self.compare(name, quantity, both, groups)
+        by_group = {group.name: self.of_group(group, quantities) for group in groups}
+        return Evaluation(
+            comparisons, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0]
+        )
 
     def compare(self, name: str, quantity: Quantity, both: list[Decisions], groups: list[GroupRows]) -> Comparison:
         """Judge by one quantity."""
@@ -385,31 +395,33 @@ class _Judge:
             return compare_gap(self.source, groups, quantity.aims, name)
         if not isinstance(quantity, Aim):
             assert self.costs is not None
-            own = both if self.sensitive is None else [self.pooled(one) for one in both]
-            return compare_costs(self.source, self.costs.payer, self.costs.table, self.costs.eta, own)
+            groups_of_rows = None if self.sensitive is None else self.sensitive.codes
+            pooled = both if groups_of_rows is None else [decided.of_row_group(groups_of_rows) for decided in both]
+            return CostJudge(self.source, self.costs.payer, self.costs.table, self.costs.eta).compare(pooled)
         if quantity.least:
             return compare_worst(groups, replace(quantity, least=False))
         if self.sensitive is None:
-            return compare(InMemory(self.source, quantity), both)
+            return Judge(InMemory(self.source, quantity)).compare(both)
         n_groups = len(self.sensitive.groups.names)
         rows = replace(self.source.rows, group=self.sensitive.codes)
         source = MemorySource(rows, self.source.schema, self.source.passes).by_group(n_groups)
-        return compare(InMemory(source, quantity.by_group(n_groups, aware=True, worst=False)), both)
-
-    def pooled(self, decisions: Decisions) -> Decisions:
-        """Return the decisions about a single output, of those that are made once for every group."""
-        assert self.sensitive is not None
-        return decisions.of_own_group(self.sensitive.codes)
+        return Judge(InMemory(source, quantity.by_group(n_groups, aware=True, worst=False))).compare(both)
 
     def of_group(self, group: GroupRows, quantities: Mapping[str, Quantity]) -> Evaluation:
         """Judge the rows of one group by what has a meaning there."""
-        aims = {opened(name)[0]: replace(one, least=False) for name, one in quantities.items() if isinstance(one, Aim)}
-        found = {name: compare(InMemory(group.source, aim), list(group.both)) for name, aim in aims.items()}
-        for name, one in quantities.items():
-            if one == COST and self.costs is not None:
+        aims = {
+            opened(name)[0]: replace(quantity, least=False)
+            for name, quantity in quantities.items()
+            if isinstance(quantity, Aim)
+        }
+        comparisons = {name: Judge(InMemory(group.source, aim)).compare(group.both) for name, aim in aims.items()}
+        for name, quantity in quantities.items():
+            if quantity == COST and self.costs is not None:
                 table, eta = self.costs.table[group.rows], self.costs.eta[group.rows]
-                found[name] = compare_costs(group.source, self.costs.payer, table, eta, list(group.both))
-        return Evaluation(found, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0])
+                comparisons[name] = CostJudge(group.source, self.costs.payer, table, eta).compare(group.both)
+        return Evaluation(
+            comparisons, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0]
+        )
 
 
 def _notes(source: MemorySource) -> tuple[str, ...]:

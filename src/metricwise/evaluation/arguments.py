@@ -1,12 +1,12 @@
-"""Arguments of ``evaluate``: the rule, and the rows that it is judged on, as the rule takes them.
+"""Rows, rule and metrics of ``evaluate``, as users pass them.
 
-What it is judged by is read in :mod:`metricwise.goals.judged`. Must not know how values and intervals come about.
+Must not know how values and intervals are computed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,39 +23,35 @@ from ..data.classes import kept_order
 from ..data.frames import column_names, is_frame, is_lazy, is_table, is_two_dimensional, position_named
 from ..data.open import open_rows
 from ..data.row_spec import InTime, RowSpec
-from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive_features
 from ..data.sources.memory import MemorySource
 from ..data.weights import read_output_weight
 from ..goals.judged import positive_of, read_aims
 from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches
+from ..inference.judge import trial_influences
 from ..metrics.abstention import Abstention, AbstentionCost, read_abstain
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
-from ..rules.base import Rule, same_classes
+from ..rules.base import Rule
 from ..rules.load import as_rule
 from ..rules.reading import says_single
 
 __all__ = [
     "Rule",
     "allowed_for",
-    "check_alike",
     "is_in_table",
     "own_average",
     "own_metric",
-    "read_groups",
     "read_judged",
     "read_proba_for",
     "read_rows",
     "read_rule",
+    "read_side_proba",
     "spec_for_rule",
     "specs_of",
 ]
 
 FloatArray = NDArray[np.float64]
-
-_OTHER_GROUPS = "other groups"  # what rows of groups that a rule does not know are called
-
 
 _OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label"})
 _OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
@@ -106,7 +102,8 @@ class ReadRows:
         """Return the source whose rows belong together by stretches of time, if they have times."""
         if self.time is None:
             return self.source
-        return in_stretches(self.source, [InMemory(self.source, aim) for aim in aims], self.time.length)
+        problems = [InMemory(self.source, aim) for aim in aims]
+        return in_stretches(self.source, trial_influences(problems), self.time.length)
 
 
 def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:
@@ -183,73 +180,22 @@ def allowed_for(abstain: Any, *rules: Any) -> AbstentionCost | None:
     return abstention.terms
 
 
-def read_groups(
-    rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
-) -> SensitiveFeatures | None:
-    """Read the groups of rows: those that rules by group know, else those that there are.
-
-    `models` are the names of two models whose rules these are, if there are any.
-    """
-    grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
-    known = [rule.known for rule in grouped]
-    if not known:
-        given = sensitive_features
-        return None if given is None else read_sensitive_features(given, n_rows)
-    if known[0].names != known[-1].names:
-        raise _unlike("groups", shown(list(known[0].names)), shown(list(known[-1].names)), models)
-    others = all(rule.other is not None for rule in grouped)
-    codes = known[0].codes(sensitive_features, n_rows, others=others)
-    names = known[0].names
-    if (codes == len(names)).any():
-        return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
-    return SensitiveFeatures(codes, known[0])
-
-
-def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
-    """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
-    own, others = rule.schema, other.schema
-    if own.multioutput != others.multioutput or not same_classes(own.classes, others.classes):
-        raise _unlike("outputs and classes", _outputs(own), _outputs(others), models)
-    if None not in (own.output_names, others.output_names) and own.output_names != others.output_names:
-        raise _unlike("outputs", shown(own.output_names), shown(others.output_names), models)
-
-
-def _unlike(what: str, own: str, other: str, models: tuple[str, str] | None) -> ValueError:
-    """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
-    if models is None:
-        return InvalidParameter(
-            "against", f"be a rule for the same {what} as the rule, in the same order, {own}", other
-        )
-    return InvalidParameter(
-        "rule",
-        problem=(
-            f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
-            f"got {own} and {other}"
-        ),
-    )
-
-
-def _outputs(schema: Schema) -> str:
-    classes = [python_labels(labels) for labels in schema.classes]
-    return shown(classes if schema.multioutput else classes[0])
-
-
 def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     """Return the order of the classes by an ordered categorical y, else that which the rule was fitted with."""
     kept = kept_order(rule.metadata, schema.classes)
     if kept is None or schema.order is None:
         return schema.order or kept
-    for said, own in zip(schema.order, kept, strict=True):
-        if said is not None and own is not None and said != own:
+    for said, fitted_order in zip(schema.order, kept, strict=True):
+        if said is not None and fitted_order is not None and said != fitted_order:
             raise InvalidParameter(
                 "y",
                 problem=(
                     f"{mention('y')} is an ordered categorical, {' < '.join(map(shown, said))}, but the "
-                    f"rule was fitted with the order {listed(own)}"
+                    f"rule was fitted with the order {listed(fitted_order)}"
                 ),
                 remedy=f"pass y.astype(str), with {argument('order')} if you do not mean that of the rule",
             )
-    return tuple(said or own for said, own in zip(schema.order, kept, strict=True))
+    return tuple(said or fitted_order for said, fitted_order in zip(schema.order, kept, strict=True))
 
 
 def _read_data(rule: Rule, spec: RowSpec) -> Data:
@@ -319,13 +265,18 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     """
     names, columns = _names(y), _names(proba)
     if outputs is None or names is None:
-        known = outputs if names is None else tuple(names)
-        if columns is not None and known is not None and set(columns) == set(known) and tuple(columns) != known:
+        output_order = outputs if names is None else tuple(names)
+        if (
+            columns is not None
+            and output_order is not None
+            and set(columns) == set(output_order)
+            and tuple(columns) != output_order
+        ):
             reason = "y has no names" if names is None else "the outputs of the rule have no names"
             raise InvalidParameter(
                 "proba",
                 problem=(
-                    f"the columns of proba, {shown(columns)}, are not in the order {shown(list(known))}, "
+                    f"the columns of proba, {shown(columns)}, are not in the order {shown(list(output_order))}, "
                     f"and they cannot be matched by name because {reason}"
                 ),
                 remedy="pass proba in that order",
@@ -343,8 +294,8 @@ def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     if tuple(names) == outputs:
         return y
     actual = column_names(y)
-    wanted = [actual[names.index(name)] for name in outputs]
-    return y.select(wanted) if hasattr(y, "select") else y[wanted]
+    columns_in_order = [actual[names.index(name)] for name in outputs]
+    return y.select(columns_in_order) if hasattr(y, "select") else y[columns_in_order]
 
 
 def _names(table: Any) -> list[str] | None:
@@ -352,3 +303,12 @@ def _names(table: Any) -> list[str] | None:
     if not is_frame(table) or position_named(column_names(table)):
         return None
     return list(map(str, column_names(table)))
+
+
+def read_side_proba(rule: Rule, proba: Any, reader: Rule, y: Any, pos_label: Any) -> Probabilities:
+    """Read the probabilities that one side of a comparison decides by, of the outputs of `reader`."""
+    if is_in_table(proba, y):
+        spec = spec_for_rule(RowSpec(proba, y), replace(reader.schema, normalize=rule.schema.normalize))
+        _, source = open_rows(spec)
+        return source.take(np.arange(source.n_rows)).proba
+    return read_proba_for(rule, proba, pos_label)

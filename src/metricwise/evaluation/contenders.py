@@ -1,51 +1,41 @@
 """What ``evaluate`` compares: rules, thresholds, decisions that are given as labels, two models with a rule each.
 
-Owns what stands for a rule, whose probabilities it decides by, and the classes where no rule says them. Must not know
-metrics or intervals.
+Must not know metrics or intervals.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, mention, shown
+from ..core.labels import python_labels
 from ..core.losses import Loss
 from ..core.rows import Probabilities
+from ..core.schema import Schema
 from ..data.frames import is_two_dimensional
 from ..data.labels import read_pair
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
-from ..data.sensitive import SensitiveFeatures
-from ..data.sources.memory import MemorySource
-from ..inference.judging import Decisions
-from ..rules.base import Rule, RuleRows
+from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive_features
+from ..inference.decisions import Decisions
+from ..rules.base import Rule, RuleRows, same_classes
 from ..rules.load import load_rule, rule_from_dict
 from ..rules.weighted import WeightedRule
-from .arguments import check_alike, is_in_table, read_proba_for, spec_for_rule
 
-__all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_for"]
+__all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_groups"]
+
+_OTHER_GROUPS = "other groups"  # name of the rows of groups that a rule does not know
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A rule, or decisions in place of one.
-
-    Parameters
-    ----------
-    rule : Rule or None
-        None for decisions.
-    proba : object
-        The probabilities that it decides by, as they were given; None for decisions.
-    labels : object
-        The decisions.
-    """
+    """A rule with the probabilities that it decides by, or decisions as labels in place of a rule."""
 
     rule: Rule | None
     proba: Any
@@ -72,24 +62,10 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """What is compared with what, on which rows.
+    """What is compared with what; without a second side, the first is compared with argmax.
 
-    Parameters
-    ----------
-    first : Contender
-    second : Contender or None
-        None: argmax of the probabilities of the first.
-    titles : tuple of two str
-    models : tuple of two str, or None
-        What two models are called; None: there is a rule, and what it is against.
-    proba : object
-        The probabilities that rows are read with; None where only decisions are compared.
-    reader : Rule
-        Of the outputs and classes that all have in common.
-    by_threshold : bool
-        Whether one of them is a threshold, which is of the positive class.
-    pos_label : object
-        The positive class, as it was given.
+    `models` are the names of two models, if these are compared; `proba` the probabilities that rows are read with;
+    `reader` a rule with the outputs and classes of both sides; `by_threshold` whether a side is a threshold.
     """
 
     first: Contender
@@ -109,28 +85,11 @@ class Contest:
     @property
     def rules(self) -> list[Rule]:
         """Their rules."""
-        return [one.rule for one in self.contenders if one.rule is not None]
-
-    def probabilities(self, source: MemorySource, y: Any) -> NDArray[np.float64]:
-        """Return probabilities (N, K) of a single output, calibrated if the rule does so; else shares of classes."""
-        proba, rule = source.rows.proba, self.first.rule
-        if self.proba is None:
-            return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
-        if rule is not None and "sensitive_features" not in rule.needs:
-            proba = rule.calibrate(RuleRows(read_for(self.first, self, y, proba)))
-        return distributions(proba.output(0)[:, 0])
+        return [contender.rule for contender in self.contenders if contender.rule is not None]
 
 
 def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) -> Contest:
-    """Read what is compared.
-
-    Parameters
-    ----------
-    rule : object
-        What stands for a rule; or a dict of two names and pairs of a rule and probabilities.
-    proba, y, against, pos_label
-        As :func:`metricwise.evaluate` takes them.
-    """
+    """Read what is compared; the arguments are those of :func:`metricwise.evaluate`."""
     if is_pair_of_models(rule):
         if against is not None or proba is not None:
             raise InvalidParameter(
@@ -151,21 +110,21 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) ->
             "None",
             "only decisions given as labels can be compared without them, with other decisions as against",
         )
-    shown_proba = next((own for _, own in pairs if own is not None), None)
-    if shown_proba is None and not all(isinstance(one, _Labels) for one, _ in pairs):
+    shown_proba = next((side_proba for _, side_proba in pairs if side_proba is not None), None)
+    if shown_proba is None and not all(isinstance(side, _Labels) for side, _ in pairs):
         raise InvalidParameter("proba", "hold the probabilities of the rows", "None")
-    reader = _reader([one for one, _ in pairs], shown_proba, y, pos_label)
-    found = [_contender(one, own, reader, pos_label) for one, own in pairs]
-    second = found[1] if len(found) > 1 else None
-    if second is not None and found[0].rule is not None and second.rule is not None:
-        check_alike(found[0].rule, second.rule, models)
-    by_threshold = any(isinstance(one, float) for one, _ in pairs)
-    return Contest(found[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
+    reader = _reader([side for side, _ in pairs], shown_proba, y, pos_label)
+    contenders = [_contender(side, side_proba, reader, pos_label) for side, side_proba in pairs]
+    second = contenders[1] if len(contenders) > 1 else None
+    if second is not None and contenders[0].rule is not None and second.rule is not None:
+        check_alike(contenders[0].rule, second.rule, models)
+    by_threshold = any(isinstance(side, float) for side, _ in pairs)
+    return Contest(contenders[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
 
 
 def is_pair_of_models(rule: Any) -> bool:
     """Whether `rule` is a dict of names and pairs of a rule and probabilities, and not a rule as a dict."""
-    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(one, (tuple, list)) for one in rule.values())
+    return isinstance(rule, Mapping) and bool(rule) and all(isinstance(pair, (tuple, list)) for pair in rule.values())
 
 
 def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
@@ -216,51 +175,89 @@ def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     )
 
 
-def _reader(given: list[Any], proba: Any, y: Any, pos_label: Any) -> Rule:
+def _reader(sides: list[Any], proba: Any, y: Any, pos_label: Any) -> Rule:
     """Return a rule of the outputs and classes that all have in common: one that was given, else argmax of the rows."""
-    for one in given:
-        if isinstance(one, Rule):
-            return one
-    classes, several, names = _classes(given, proba, y, pos_label)
+    for side in sides:
+        if isinstance(side, Rule):
+            return side
+    classes, several, names = _classes(sides, proba, y, pos_label)
     return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
 
 
-def _classes(given: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
+def _classes(sides: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
     """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
     if proba is None:
-        pairs = [read_pair(y, one.labels, None)[2] for one in given]
+        pairs = [read_pair(y, side.labels, None)[2] for side in sides]
         several = is_two_dimensional(y)
-        joined = [np.unique(np.concatenate([own[m] for own in pairs])) for m in range(len(pairs[0]))]
+        joined = [np.unique(np.concatenate([classes[m] for classes in pairs])) for m in range(len(pairs[0]))]
         return tuple(joined), several, None
     schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label))
     return schema.classes, schema.multioutput, schema.output_names
 
 
-def _contender(one: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
-    if isinstance(one, _Labels):
-        return Contender(None, None, one.labels)
-    if isinstance(one, float):
+def _contender(side: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
+    if isinstance(side, _Labels):
+        return Contender(None, None, side.labels)
+    if isinstance(side, float):
         if max(map(len, reader.classes)) > 2:
             raise InvalidParameter(
                 "rule",
                 problem=f"a threshold is only for two classes, got {max(map(len, reader.classes))}",
                 remedy="use WeightedRule.from_weights",
             )
-        thresholds: Any = [one] * reader.n_outputs if reader.multioutput else one
+        thresholds: Any = [side] * reader.n_outputs if reader.multioutput else side
         classes: Any = list(reader.classes) if reader.multioutput else reader.classes[0]
-        one = WeightedRule.from_thresholds(
+        side = WeightedRule.from_thresholds(
             thresholds, classes=classes, pos_label=pos_label, output_names=reader.output_names
         )
-    return Contender(one, proba)
+    return Contender(side, proba)
 
 
-def read_for(contender: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
-    """Read the probabilities that a contender decides by; those of the rows where it has none of its own."""
-    rule, reader = contender.rule, contest.reader
-    if rule is None or (contender.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
-        return rows
-    if is_in_table(contender.proba, y):
-        spec = spec_for_rule(RowSpec(contender.proba, y), replace(reader.schema, normalize=rule.schema.normalize))
-        _, source = open_rows(spec)
-        return source.take(np.arange(source.n_rows)).proba
-    return read_proba_for(rule, contender.proba, contest.pos_label)
+def read_groups(
+    rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
+) -> SensitiveFeatures | None:
+    """Read the groups of rows: those that rules by group know, else those that there are.
+
+    `models` are the names of two models whose rules these are, if there are any.
+    """
+    grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
+    known_groups = [rule.known for rule in grouped]
+    if not known_groups:
+        return None if sensitive_features is None else read_sensitive_features(sensitive_features, n_rows)
+    if known_groups[0].names != known_groups[-1].names:
+        raise _unlike("groups", shown(list(known_groups[0].names)), shown(list(known_groups[-1].names)), models)
+    others = all(rule.other is not None for rule in grouped)
+    codes = known_groups[0].codes(sensitive_features, n_rows, others=others)
+    names = known_groups[0].names
+    if (codes == len(names)).any():
+        return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
+    return SensitiveFeatures(codes, known_groups[0])
+
+
+def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:
+    """Refuse a rule for other outputs or classes, whose decisions about the same columns mean something else."""
+    schema, others = rule.schema, other.schema
+    if schema.multioutput != others.multioutput or not same_classes(schema.classes, others.classes):
+        raise _unlike("outputs and classes", _outputs(schema), _outputs(others), models)
+    if None not in (schema.output_names, others.output_names) and schema.output_names != others.output_names:
+        raise _unlike("outputs", shown(schema.output_names), shown(others.output_names), models)
+
+
+def _unlike(what: str, first: str, other: str, models: tuple[str, str] | None) -> ValueError:
+    """Return the error where two rules differ in what they must have in common; `models` as in Contest."""
+    if models is None:
+        return InvalidParameter(
+            "against", f"be a rule for the same {what} as the rule, in the same order, {first}", other
+        )
+    return InvalidParameter(
+        "rule",
+        problem=(
+            f"the rules of {models[0]!r} and {models[1]!r} must have the same {what}, in the same order, "
+            f"got {first} and {other}"
+        ),
+    )
+
+
+def _outputs(schema: Schema) -> str:
+    classes = [python_labels(labels) for labels in schema.classes]
+    return shown(classes if schema.multioutput else classes[0])

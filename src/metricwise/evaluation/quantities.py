@@ -1,6 +1,6 @@
-"""What rules are judged by: metrics, those of the worst group, gaps between groups, the mean of costs per row.
+"""Quantities that rules are judged by: metrics, those of the worst group, gaps between groups, costs per row.
 
-Owns which of these a metric that was given means. Must not know rows or rules.
+Must not know rows or rules.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def as_gap(metric: Any) -> Wanted | None:
     if isinstance(metric, str):
         name = metric.strip()
         if name.partition("[")[0] in PARITIES or name.endswith(" gap"):
-            (wanted,) = read_constraints(f"{name} <= 0")
-            return _without_bound(wanted)
+            (gap,) = read_constraints(f"{name} <= 0")
+            return _without_bound(gap)
     return None
 
 
-def _without_bound(wanted: Wanted) -> Wanted:
-    return replace(wanted, high=np.inf, text=wanted.term)
+def _without_bound(gap: Wanted) -> Wanted:
+    return replace(gap, high=np.inf, text=gap.term)
 
 
 def read_gap(
-    wanted: Wanted,
+    gap: Wanted,
     schema: Schema,
     *,
     pos_label: Any,
@@ -65,24 +65,24 @@ def read_gap(
     groups: tuple[Any, ...] | None,
 ) -> GroupGap:
     """Find the metrics whose gaps are meant, each as an aim of the outputs that it is about, pooled."""
-    assert wanted.over == GAP
+    assert gap.over == GAP
     if groups is None:
         raise InvalidParameter(
             "metrics",
             problem=(
-                f"metrics: {wanted.term} is about groups, so {mention('sensitive_features')} must give the "
+                f"metrics: {gap.term} is about groups, so {mention('sensitive_features')} must give the "
                 "group of every row, got None"
             ),
         )
     try:
-        found = read_limits([wanted], schema, pos_label=pos_label, groups=groups)
+        constraints = read_limits([gap], schema, pos_label=pos_label, groups=groups)
     except InvalidParameter as error:
         raise error.within("metrics: ", owner="evaluate") from None
     aims = []
-    for one in found:
-        if (one.group, one.minus) != (0, 1):  # the others are the same metrics of other groups
+    for constraint in constraints:
+        if (constraint.group, constraint.minus) != (0, 1):  # the others are the same metrics of other groups
             continue
-        weight = np.ones(schema.n_outputs) if one.output is None else np.eye(schema.n_outputs)[one.output]
-        metric = one.metric if allowed is None else allowed.judge(one.metric, schema.classes)
-        aims.append(Aim(metric, "micro", weight, name=wanted.term))
+        weight = np.ones(schema.n_outputs) if constraint.output is None else np.eye(schema.n_outputs)[constraint.output]
+        metric = constraint.metric if allowed is None else allowed.judge(constraint.metric, schema.classes)
+        aims.append(Aim(metric, "micro", weight, name=gap.term))
     return GroupGap(tuple(aims))

@@ -19,7 +19,7 @@ from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
 from ..data.sources.memory import MemorySource
 from ..kernels import scattered, tally
-from ..oracles.problem import InMemory, Recipe
+from ..oracles.problem import FitStrategy, InMemory
 from ..rules.calibration import TemperatureScaling, prior_shift
 from ..rules.calibration_fit import fit_links
 from ..rules.decisions import decide_loss
@@ -381,7 +381,7 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Temp
 def fit_bags(
     problem: InMemory,
     resamples: Resamples,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[FitStrategy],
     solver: Solver | Settings,
     link: TemperatureScaling | None,
 ) -> list[Bag]:
@@ -392,7 +392,7 @@ def fit_bags(
     problem : InMemory
         With labels.
     resamples : Resamples
-    recipes : sequence of Recipe
+    recipes : sequence of FitStrategy
     solver : Solver or Settings
     link : TemperatureScaling or None
         That of all resamples; see :func:`links_of`.

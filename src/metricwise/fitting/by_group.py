@@ -1,14 +1,12 @@
-"""The best rule that keeps promises about sensitive groups, and how every group fares.
+"""Rules with constraints about sensitive groups, and the values of every group.
 
-Owns the step from rows with a group to a problem in which the rows of every group are outputs of their own, and back:
-the rule by group, or the one rule for all, the confusion of all rows, the values of every group. Solvers, margins and
-resamples are those of every other promise. Must not know user input.
+The rows of every group become outputs, and the fit is that of any constraints. Must not know user input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,124 +20,60 @@ from ..data.sensitive import Groups
 from ..goals.constraint import Constraint
 from ..goals.parity import DecisionRate
 from ..goals.worst import opened
-from ..inference import Recorded
+from ..inference.results import Recorded
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Metric
 from ..metrics.one_vs_rest import OneVsRest
 from ..metrics.parameters import written
 from ..oracles.counts import Counts
-from ..oracles.problem import Problem, Recipe, mixed
-from ..rules.base import Rule
+from ..oracles.problem import FitStrategy, Problem, mixed
 from ..rules.grouped import GroupedRule, of_schema
-from ..rules.metadata import RuleMetadata
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
-from .constraints.fit import ConstrainedFit, Pledge, fit_within
+from .constraints.fit import Pledge, fit_within
 from .constraints.search import Search
+from .metadata import metadata_of
 from .secondary_metrics import record_rule
-from .solving import FittedRule, Settings
+from .solving import FitTask, FittedRule
 
-__all__ = ["GroupFit", "GroupTask", "fit_by_group", "values_by_group"]
+__all__ = ["fit_by_group", "values_by_group"]
 
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class GroupTask:
-    """What is asked of sensitive groups.
+def fit_by_group(task: FitTask) -> FittedRule:
+    """Fit the best rule that satisfies constraints about groups: one rule for each group, or one for all."""
+    problem, goal, groups = task.problem, task.goal, task.groups
+    assert groups is not None
+    settings, aware, n_groups = task.settings, task.group_aware, len(groups.names)
+    split = problem.by_group(n_groups, aware=aware, worst=goal.worst_group)
+    _check_worst(split)
 
-    Parameters
-    ----------
-    groups : Groups
-    aware : bool
-        Whether the rule may see the group of a row.
-    worst : bool
-        Whether the worst group's value is what counts.
-    unknown : {"refuse", "abstain", "blind"}
-        What becomes of rows of other groups.
-    """
+    def linked_by_group(recipe: FitStrategy) -> FitStrategy | None:
+        return replace(recipe, link_by_group=True) if recipe.recalibrate and aware else None
 
-    groups: Groups
-    aware: bool = True
-    worst: bool = False
-    unknown: str = "refuse"
-
-    @property
-    def n_groups(self) -> int:
-        """G."""
-        return len(self.groups.names)
-
-    def needed(self, constraints: Sequence[Constraint]) -> bool:
-        """Say whether anything that is asked for is about single groups."""
-        return self.worst or any(one.group is not None for one in constraints)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupFit:
-    """The best rule that keeps constraints about groups, and how every group fares.
-
-    Parameters
-    ----------
-    fitted : FittedRule
-        Its confusion is that of all groups together.
-    rule : GroupedRule, WeightedRule or MixtureRule
-        One rule for each group, or one for all.
-    fit : ConstrainedFit
-        Of the problem in which the rows of every group are outputs of their own.
-    recorded : dict of str to Recorded
-    by_group : dict of group to dict of str to Recorded
-    """
-
-    fitted: FittedRule
-    rule: GroupedRule | WeightedRule | MixtureRule
-    fit: ConstrainedFit
-    recorded: dict[str, Recorded]
-    by_group: dict[Any, dict[str, Recorded]]
-
-    def with_other(self, other: WeightedRule | MixtureRule) -> Rule:
-        """Return the rule by group that decides rows of unknown groups by another rule."""
-        rule: Any = self.rule
-        grouped: GroupedRule = replace(rule, other=other)
-        return grouped
-
-
-def fit_by_group(
-    problem: Problem,
-    task: GroupTask,
-    recipes: Sequence[Recipe],
-    settings: Settings,
-    pledge: Pledge,
-    *,
-    seed: int = 0,
-    metadata: RuleMetadata | None = None,
-    stage: Callable[[str], None] = lambda _: None,
-) -> GroupFit:
-    """Fit the best rule that keeps promises about groups; see :func:`metricwise.fitting.constraints.fit.fit_within`.
-
-    Parameters
-    ----------
-    problem : Problem
-        Whose rows have groups.
-    task : GroupTask
-    """
-    own = problem.by_group(task.n_groups, aware=task.aware, worst=task.worst)
-    _check_worst(own)
-
-    def linked_by_group(recipe: Recipe) -> Recipe | None:
-        return replace(recipe, link_by_group=True) if recipe.recalibrate and task.aware else None
-
-    fit = fit_within(
-        own, recipes, settings, pledge, seed=seed, metadata=metadata, stage=stage, challenger=linked_by_group
+    fitted, recipe = fit_within(
+        split,
+        task.recipe_list,
+        settings,
+        Pledge(goal.constraints, goal.confidence),
+        seed=task.seed,
+        metadata=metadata_of(problem),
+        stage=task.stage,
+        challenger=linked_by_group,
     )
-    rule, fitted = fit.fitted.rule, fit.fitted
-    recorded, by_group = record_rule(own, rule), values_by_group(problem, task.groups, rule, pledge.constraints)
-    final = GroupedRule.of(rule, problem.schema, task.groups) if task.aware else of_schema(rule, problem.schema)
-    fitted = replace(fitted, confusion=_pooled(own, fitted.confusion))
-    if not task.aware:
-        fitted = _beside_aware(problem, task, fit.recipe, settings, pledge, fitted)
-    return GroupFit(fitted, final, fit, recorded, by_group)
+    rule = fitted.rule
+    fitted = replace(
+        fitted,
+        confusion=_pooled(split, fitted.confusion),
+        recorded=record_rule(split, rule),
+        by_group=values_by_group(problem, groups, rule, goal.constraints),
+    )
+    if not aware:
+        return replace(_beside_aware(task, recipe, fitted), rule=of_schema(rule, problem.schema))
+    return replace(fitted, rule=GroupedRule.of(rule, problem.schema, groups))
 
 
 def _check_worst(problem: Problem) -> None:
@@ -166,15 +100,14 @@ def _pooled(problem: Problem, C: FloatArray) -> FloatArray:
     return np.asarray(by_group / np.where(total > 0, total, 1.0)[:, None, None])
 
 
-def _beside_aware(
-    problem: Problem, task: GroupTask, recipe: Recipe, settings: Settings, pledge: Pledge, fitted: FittedRule
-) -> FittedRule:
-    """Bound a rule that does not see groups by what one that does would reach: no rule that does not can do better."""
-    by_group = problem.by_group(task.n_groups, aware=True, worst=task.worst)
+def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> FittedRule:
+    """Bound a rule that does not use groups by one that does: no rule that does not can do better."""
+    goal, n_groups = task.goal, 0 if task.groups is None else len(task.groups.names)
+    by_group = task.problem.by_group(n_groups, aware=True, worst=goal.worst_group)
     link = by_group.link(recipe.recalibrate)
-    search = Search(by_group, recipe, link, pledge.constraints, settings)
+    search = Search(by_group, recipe, link, goal.constraints, task.settings)
     try:
-        aware = search.best(np.zeros((len(pledge.constraints), 2)), single=False).result
+        aware = search.best(np.zeros((len(goal.constraints), 2)), single=False).result
     except InfeasibleError:
         return fitted
     proved, reached = aware.upper_bound is not None, fitted.certificate.optimized_value
@@ -195,63 +128,52 @@ def _beside_aware(
 def values_by_group(
     problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule, constraints: Sequence[Constraint] = ()
 ) -> dict[Any, dict[str, Recorded]]:
-    """Return what every group has of the metric, of what promises are about, and of recorded metrics.
+    """Return the metric, the constrained metrics and the recorded ones for every group.
 
-    Parameters
-    ----------
-    problem : Problem
-        Whose rows have groups.
-    groups : Groups
-    rule : WeightedRule or MixtureRule
-        In the user's labels, behind its link: of all outputs, or of all outputs once for every group.
-    constraints : sequence of Constraint
-
-    Returns
-    -------
-    dict of group to dict of str to Recorded
+    The rule is in the user's labels, behind its link: of all outputs, or of all outputs once for every group.
     """
     n_groups, n_outputs = len(groups.names), problem.schema.n_outputs
-    own = problem.by_group(n_groups, aware=True)
+    split = problem.by_group(n_groups, aware=True)
     rules, shares = rule.flatten()
     tile = np.tile(np.arange(n_outputs), n_groups)
     if rules[0].n_outputs == n_outputs and n_groups > 1:
         shares = shares if len(shares) == 1 else shares[tile]
         link = None if rules[0].link is None else rules[0].link.of_outputs(tile)
-        losses = [one.loss.map(lambda a: a if len(a) == 1 else a[tile]) for one in rules]
+        losses = [part_rule.loss.map(lambda a: a if len(a) == 1 else a[tile]) for part_rule in rules]
     else:
-        link, losses = rules[0].link, [one.loss for one in rules]
-    oracle = own.oracle("labels" if problem.labelled else "expected", link)
+        link, losses = rules[0].link, [part_rule.loss for part_rule in rules]
+    oracle = split.oracle("labels" if problem.labelled else "expected", link)
     C = mixed(oracle.confusions(losses), shares)
-    plain = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
+    argmax = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
     out: dict[Any, dict[str, Recorded]] = {}
     for g, name in enumerate(groups.names):
         part = slice(g * n_outputs, (g + 1) * n_outputs)
-        out[name] = _values(problem, oracle, part, C[part], plain[part], constraints)
+        out[name] = _values(problem, oracle, part, C[part], argmax[part], constraints)
     return out
 
 
 def _values(
-    problem: Problem, oracle: Counts, part: slice, C: FloatArray, plain: FloatArray, constraints: Sequence[Constraint]
+    problem: Problem, oracle: Counts, part: slice, C: FloatArray, argmax: FloatArray, constraints: Sequence[Constraint]
 ) -> dict[str, Recorded]:
     """The values of one group, whose outputs are a part of all."""
     priors, weight, n_classes = oracle.priors[part], oracle.weight[part], oracle.n_classes[part]
-    schema, found = problem.schema, {}
+    schema, values = problem.schema, {}
     if weight.sum() == 0:
         return {}
     for name, aim in {opened(problem.aim.name)[0]: problem.aim, **problem.record}.items():
         average = "micro" if aim.average == "instance" else aim.average  # its surrogate
         objective = replace(aim, average=average).bind(priors, weight, n_classes, schema.classes)
-        found[name] = Recorded(objective.value(C), objective.value(plain))
-    for one in constraints:
-        outputs = np.arange(schema.n_outputs) if one.output is None else np.array([one.output])
+        values[name] = Recorded(objective.value(C), objective.value(argmax))
+    for constraint in constraints:
+        outputs = np.arange(schema.n_outputs) if constraint.output is None else np.array([constraint.output])
         share = weight[outputs] / max(float(weight[outputs].sum()), np.finfo(float).tiny)
         labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))
         k = int(schema.n_decisions[outputs[0]])
-        both = [np.einsum("m,mij->ij", share, tensor[outputs, :k, :k]) for tensor in (C, plain)]
-        bound = one.metric.bind(share @ priors[outputs, :k], labels)
-        title = _title(one.metric, labels, None if one.output is None else schema, one.output)
-        found.setdefault(title, Recorded(*(float(bound.value(own)) for own in both)))
-    return found
+        both = [np.einsum("m,mij->ij", share, tensor[outputs, :k, :k]) for tensor in (C, argmax)]
+        bound = constraint.metric.bind(share @ priors[outputs, :k], labels)
+        title = _title(constraint.metric, labels, None if constraint.output is None else schema, constraint.output)
+        values.setdefault(title, Recorded(*(float(bound.value(pooled)) for pooled in both)))
+    return values
 
 
 def _title(metric: Metric, labels: tuple[Any, ...], schema: Any, output: int | None) -> str:

@@ -1,14 +1,13 @@
-"""Costs per row: the rule of least expected cost, and what it is worth.
+"""Costs per row: the rule of least expected cost, and its savings.
 
-Such costs are no function of a confusion matrix. The best rule is known in closed form, for every row by itself, so
-that nothing is searched for: what is fitted is the link, and what is estimated is what the rule saves on new rows. Must
-not know solvers.
+Such costs are no function of a confusion matrix, and the best decision about every row has a closed form: only the link
+is fitted. Must not know solvers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,20 +19,23 @@ from ..core.errors import InvalidParameter, InvalidType, argument, shown
 from ..core.notes import Note, NoteKind
 from ..core.rows import Probabilities
 from ..data.abstention import read_abstain_label
-from ..data.row_costs import read_row_costs, table_of
+from ..data.row_costs import read_row_costs
 from ..data.sources.memory import MemorySource
 from ..inference import Estimate, Gain
-from ..inference.uncertainty import Spread, heaviest_share, mean_interval
+from ..inference.costs import CostJudge, heaviest_share
+from ..inference.decisions import Decisions
 from ..metrics.abstention import Abstention
 from ..metrics.linear import Cost
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules.base import RuleRows
 from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
+from ..solvers import Certificate, Outcome
 from .bagging import Bag, draw, links_of
-from .selection import judging_rows
+from .samples import judging_rows
+from .solving import FitTask, FittedRule
 
-__all__ = ["CostFit", "fit_row_costs", "refuse_beside_costs", "with_costs"]
+__all__ = ["fit_example_costs", "refuse_beside_costs", "with_costs"]
 
 FloatArray = NDArray[np.float64]
 
@@ -42,71 +44,25 @@ _MOST_CARRIED = 0.5  # by ten rows, of the variance: beyond it is said
 _MANY_ROWS = 100  # of which ten are few
 
 
-@dataclass(frozen=True, eq=False)
-class CostFit:
-    """A rule for costs per row, and what it saves.
-
-    Parameters
-    ----------
-    rule : CostRule
-        Behind its link.
-    value, baseline : float
-        Minus the mean cost of the rule and of plain argmax.
-    confusion : ndarray of shape (1, K, K), or (1, K, K + 1) of a rule that may abstain
-        Of the rule.
-    gain : Gain or None
-        What it saves on new rows.
-    value_on_new_rows : Estimate or None
-    notes : tuple of Note
-    n_passes : int
-    """
-
-    rule: CostRule
-    value: float
-    baseline: float
-    confusion: FloatArray
-    gain: Gain | None
-    value_on_new_rows: Estimate | None
-    notes: tuple[Note, ...]
-    n_passes: int
-
-
 def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
-    """Refuse what means nothing where every row has costs of its own: these are no function of a confusion matrix.
-
-    Parameters
-    ----------
-    metric : object
-        Must be "cost".
-    others : mapping of names to values
-        Arguments of :func:`metricwise.optimize`, each of which must be None.
-    """
+    """Refuse a metric other than "cost", and arguments of `optimize` that have no meaning beside costs per row."""
     if not (isinstance(metric, str) and metric == Cost.declared.name):
         raise InvalidParameter(
             "metric", f"be 'cost', minus the mean cost, if {argument('cost')} is given", shown(metric)
         )
-    given = [name for name, value in others.items() if value is not None]
-    if given:
+    named = [name for name, value in others.items() if value is not None]
+    if named:
         raise InvalidParameter(
-            given[0],
+            named[0],
             problem=(
-                f"{given[0]} must be left out if {argument('cost')} gives costs per row, because each row "
+                f"{named[0]} must be left out if {argument('cost')} gives costs per row, because each row "
                 "is decided by its own costs and nothing is optimised"
             ),
         )
 
 
 def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tuple[Problem, CostRule]:
-    """Return a problem whose rows have costs, and the rule that goes by them, still without a link.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of one output, in memory.
-    cost
-        As :func:`metricwise.optimize` takes it.
-    abstention : Abstention or None
-    """
+    """Return a problem whose rows have costs, as `optimize` takes them, and the cost rule, still without a link."""
     schema, source = problem.schema, problem.source
     if not isinstance(source, MemorySource):
         raise InvalidType(
@@ -129,46 +85,16 @@ def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tu
     return replace(problem, source=source), rule
 
 
-def fit_row_costs(
-    problem: Problem,
-    rule: CostRule,
-    recalibrate: bool,
-    *,
-    judged: bool,
-    seed: int = 0,
-    stage: Callable[[str], None] = lambda _: None,
-) -> CostFit:
-    """Fit the link of a rule for costs per row, and say what it saves.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of one output, in memory; its rows have the costs.
-    rule : CostRule
-        Without a link.
-    recalibrate : bool
-        Whether a link is fitted to the labels.
-    judged : bool
-        Whether rows that resamples leave out say what is saved on new ones.
-    seed : int
-        Of the resamples.
-    stage : callable, optional
-        Told what is being done.
-
-    Returns
-    -------
-    CostFit
-    """
-    source = problem.source
-    assert isinstance(source, MemorySource) and source.rows.cost is not None
-    stage("fitting all rows")
+def fit_example_costs(task: FitTask) -> FittedRule:
+    """Fit the link of a rule for costs per row; where several recipes come into question, rows left out judge it."""
+    problem, rule, source = task.problem, task.cost_rule, task.problem.source
+    assert rule is not None and isinstance(source, MemorySource)
+    recalibrate, rows = task.recipe_list[0].recalibrate, source.rows
+    task.stage("fitting all rows")
     read_before = source.passes.entries
     linked = replace(rule, link=problem.link(recalibrate))
-    decided, plain = (
-        linked.decide(RuleRows(source.rows.proba, cost=source.rows.cost)),
-        _argmax(problem, source.rows.proba),
-    )
-    value, baseline = (-_mean(*_paid(linked, source.rows, codes)) for codes in (decided, plain))
+    decided = linked.decide(RuleRows(rows.proba, cost=rows.cost))
+    value, baseline = (-_mean(*_paid(linked, rows, codes)) for codes in (decided, _argmax(problem, rows.proba)))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)
     metadata = RuleMetadata(
         metric=Cost.declared.name,
@@ -179,16 +105,20 @@ def fit_row_costs(
         stated=("metric", "rows", "metricwise", "value"),
         **problem.schema.column_facts,
     )
-    gain, new, heaviest = _judge(problem, rule, recalibrate, seed, stage) if judged else (None, None, 0.0)
-    return CostFit(
+    gain, new, heaviest = _judge(task, rule, recalibrate) if isinstance(task.recipes, list) else (None, None, 0.0)
+    return FittedRule(
         rule=replace(linked, metadata=metadata),
         value=value,
         baseline=baseline,
         confusion=oracle.confusion_of(decided)[:, : problem.schema.width],
+        counted="labels" if problem.labelled else "expected",
+        certificate=Certificate(value, upper_bound=None if problem.labelled else value),
+        outcome=Outcome.OPTIMAL,
+        notes=tuple(_notes(problem, gain, heaviest)),
+        history=(value,),
+        n_passes=problem.passes_since(read_before),
         gain=gain,
         value_on_new_rows=new,
-        notes=tuple(_notes(problem, gain, heaviest)),
-        n_passes=problem.passes_since(read_before),
     )
 
 
@@ -237,24 +167,19 @@ def _mean(values: FloatArray, weight: FloatArray) -> float:
     return float(values @ weight / weight.sum())
 
 
-def _judge(
-    problem: Problem, rule: CostRule, recalibrate: bool, seed: int, stage: Callable[[str], None]
-) -> tuple[Gain, Estimate, float]:
-    """What the rule saves beside argmax, what it costs, on rows that its link has not seen, and what ten rows carry."""
-    stage("judging rows that were left out")
-    judges, _ = judging_rows(problem)
-    judges, decided, eta = _left_out(judges, rule, recalibrate, seed)
-    rows, spread = judges.source.rows, Spread.of(judges)
-    plain = _argmax(judges, rows.proba)
-    (own, weight), (other, _) = (_paid(rule, rows, codes) for codes in (decided, plain))
+def _judge(task: FitTask, rule: CostRule, recalibrate: bool) -> tuple[Gain, Estimate, float]:
+    """Return savings over argmax and minus the cost on rows that the link was not fitted to, and what ten rows add."""
+    task.stage("judging rows that were left out")
+    judges, decided, eta = _left_out(judging_rows(task.problem)[0], rule, recalibrate, task.seed)
+    rows = judges.source.rows
     assert rows.cost is not None
-    by_class, other_by_class = (rule.paid_by_class(rows.cost, codes[:, 0]) for codes in (decided, plain))
-    gain = mean_interval(other - own, weight, spread, other_by_class - by_class, eta)
-    largest = -float(table_of(rows.cost, rule.abstain_cost).min())
-    value = mean_interval(-own, weight, spread, -by_class, eta, largest)
-    several = rows.repeats is None and rows.n_rows >= _MANY_ROWS
-    heaviest = heaviest_share(other - own, weight) if several else 0.0
-    return Gain(*gain), Estimate(*value), heaviest
+    judge = CostJudge(judges.source, rule, rows.cost, eta)
+    both = [Decisions.of_codes(codes) for codes in (decided, _argmax(judges, rows.proba))]
+    comparison, (first, second) = judge.compare(both), (judge.paid(decisions)[0] for decisions in both)
+    many = rows.repeats is None and rows.n_rows >= _MANY_ROWS
+    gain = comparison.difference
+    heaviest = heaviest_share(second - first, judge.weight) if many else 0.0
+    return Gain(gain.estimate, gain.low, gain.high), comparison.value, heaviest
 
 
 def _left_out(
@@ -273,9 +198,9 @@ def _left_out(
     assert rows.cost is not None
     bag = Bag(resamples.n_resamples, (), (), links_of(judges, resamples, True))
     out, eta = np.empty((rows.n_rows, 1), dtype=np.intp), np.empty((rows.n_rows, judges.schema.width))
-    for own, which in zip(resamples.rows, resamples.left_out.T, strict=True):
-        link, proba = bag.mean_link(which), rows.proba.take(own)
+    for left_out, which in zip(resamples.rows, resamples.left_out.T, strict=True):
+        link, proba = bag.mean_link(which), rows.proba.take(left_out)
         assert link is not None
-        out[own] = replace(rule, link=link).decide(RuleRows(proba, cost=rows.cost[own]))
-        eta[own] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
+        out[left_out] = replace(rule, link=link).decide(RuleRows(proba, cost=rows.cost[left_out]))
+        eta[left_out] = distributions(link.view(proba).recalibrated().output(0)[:, 0])
     return judges, out, eta

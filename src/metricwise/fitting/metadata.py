@@ -1,8 +1,4 @@
-"""What a rule knows of where it comes from, for whoever opens its file a year later.
-
-Owns what a problem and its solution add to the metadata of a rule: the metric, what the rule was fitted on, what it
-promises. Counts and names only, never a row. Must not know how a rule is found.
-"""
+"""Metadata of a rule from its problem and its estimates: counts and names, never a row."""
 
 from __future__ import annotations
 
@@ -20,13 +16,13 @@ from ..oracles.problem import Problem
 from ..rules.base import Rule
 from ..rules.metadata import RuleMetadata
 
-__all__ = ["informed", "losses_of", "metadata_of"]
+__all__ = ["with_estimates", "losses_of", "metadata_of"]
 
 R = TypeVar("R", bound=Rule)
 
 
 def metadata_of(problem: Problem) -> RuleMetadata:
-    """Return what every rule is to know of the problem that it was fitted to."""
+    """Return the metadata that every rule of a problem has."""
     aim, positive = problem.aim, _positive(problem.aim.metric)
     counts = problem.source.class_rows.round().astype(int).tolist() if problem.labelled else None
     return RuleMetadata(
@@ -47,21 +43,21 @@ def metadata_of(problem: Problem) -> RuleMetadata:
 def _order(problem: Problem) -> list[list[Any] | None] | None:
     """The classes of each output from the lowest to the highest, by the call or by a metric that was given an order."""
     schema, metrics = problem.schema, [problem.aim.metric, *(aim.metric for aim in problem.record.values())]
-    found: list[list[Any] | None] = []
+    orders_of_outputs: list[list[Any] | None] = []
     made: dict[Any, list[Any] | None] = {}  # thousands of outputs mostly share their labels and metrics
     for m, labels in enumerate(schema.classes):
         scale = None if schema.order is None else schema.order[m]
         key = (scale, id(labels), *(id(metric._of_output(m)) for metric in metrics))
         if key not in made:
-            known = python_labels(labels)
-            orders = [list(scale)] if scale is not None else [order_of(metric, m, known) for metric in metrics]
+            class_labels = python_labels(labels)
+            orders = [list(scale)] if scale is not None else [order_of(metric, m, class_labels) for metric in metrics]
             made[key] = next((order for order in orders if order is not None), None)
-        found.append(made[key])
-    return found if any(order is not None for order in found) else None
+        orders_of_outputs.append(made[key])
+    return orders_of_outputs if any(order is not None for order in orders_of_outputs) else None
 
 
 def losses_of(problem: Problem) -> dict[str, str]:
-    """Return which of the metrics of a problem are minus a loss or a cost, by name, and what people read instead."""
+    """Return what people read instead of metrics that are minus a loss or a cost, by name."""
     names = {name: aim.metric for name, aim in {problem.aim.name: problem.aim, **problem.record}.items()}
     names.setdefault(opened(problem.aim.name)[0], problem.aim.metric)
     return {
@@ -75,21 +71,18 @@ def _positive(metric: Any) -> Any:
     """The class that a metric is of, or a list with that of each output; None if it names none that JSON has."""
     each = getattr(metric, "metrics", None) if isinstance(metric, PerOutput) and metric.kinds is None else None
     if each is not None:
-        found = [_positive(own) for own in each]
-        return None if None in found else found
+        labels = [_positive(metric_of_output) for metric_of_output in each]
+        return None if None in labels else labels
     while hasattr(metric, "base"):  # scaled, or with abstentions
         metric = metric.base
     label = getattr(metric, "pos_label", None)
     return label if isinstance(label, (str, bool, int)) else None
 
 
-def informed(
+def with_estimates(
     rule: R, gain: Gain | None, value_on_new_rows: Estimate | None, constraints: Sequence[ConstraintResult] = ()
 ) -> R:
-    """Return the same rule, which knows what it adds to argmax on new rows and what it promises.
-
-    Its metadata has, where they are known, `gain` and `value_on_new_rows` with their intervals, and `promises`.
-    """
+    """Return the rule with `gain`, `value_on_new_rows` and `promises` in its metadata, where they are known."""
     entries: dict[str, Any] = {}
     for name, estimate in (("gain", gain), ("value_on_new_rows", value_on_new_rows)):
         if estimate is not None:

@@ -1,7 +1,6 @@
 """Values of the metrics that are recorded beside the one that is maximised.
 
-Owns how a rule, or decisions, are counted for them: with the labels given, in expectation without. Must not know
-solvers or user input.
+Counted with labels, in expectation without. Must not know solvers or user input.
 """
 
 from __future__ import annotations
@@ -22,52 +21,29 @@ __all__ = ["held_out", "record_rule"]
 
 
 def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str, Recorded]:
-    """Value a rule, in the user's labels and behind its link, and plain argmax by every recorded metric.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the metrics to record.
-    rule : WeightedRule or MixtureRule
-
-    Returns
-    -------
-    dict of str to Recorded
-    """
+    """Return the recorded metrics of a rule, in the user's labels and behind its link, and of argmax."""
     if not problem.record:
         return {}
     rules, shares = rule.flatten()
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
     oracle = problem.oracle("labels" if problem.labelled else "expected", rules[0].link)
-    tensors = oracle.confusions([one.loss for one in rules])
-    plain = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
+    tensors = oracle.confusions([part.loss for part in rules])
+    argmax = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
     out = {}
     for name, aim in problem.record.items():
-        own = replace(problem, aim=aim, record={})
+        secondary = replace(problem, aim=aim, record={})
         if aim.average == "instance" and problem.labelled:  # row by row, which is of decisions as they are drawn
-            out[name] = Recorded(own.value_of_rule(rule), own.value_of_rule(argmax_rule(problem)))
+            out[name] = Recorded(secondary.value_of_rule(rule), secondary.value_of_rule(argmax_rule(problem)))
         else:
-            objective = own.objective(oracle)
-            out[name] = Recorded(objective.value(mixed(tensors, shares)), objective.value(plain))
+            objective = secondary.objective(oracle)
+            out[name] = Recorded(objective.value(mixed(tensors, shares)), objective.value(argmax))
     return out
 
 
 def held_out(problem: InMemory, decisions: Sequence[NDArray[Any]]) -> dict[str, tuple[float, ...]]:
-    """Value the decisions of candidates on rows that they have not seen by every recorded metric.
-
-    Parameters
-    ----------
-    problem : InMemory
-        With labels.
-    decisions : sequence of integer ndarray of shape (N, M)
-        Of each candidate.
-
-    Returns
-    -------
-    dict of str to tuple of float, one per candidate
-    """
+    """Return the recorded metrics of decisions (N, M) of each candidate about labelled rows."""
     out = {}
     for name, aim in problem.record.items():
-        own = replace(problem, aim=aim, record={})
-        out[name] = tuple([own.value_of(codes) for codes in decisions])
+        secondary = replace(problem, aim=aim, record={})
+        out[name] = tuple([secondary.value_of(codes) for codes in decisions])
     return out

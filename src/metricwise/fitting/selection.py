@@ -1,8 +1,7 @@
-"""Whether to trust a rule, and what it is worth on rows it has not seen.
+"""Chooses between argmax and a fitted rule, and estimates the gain of the choice on new rows.
 
-Owns the judgement on rows that rules have not seen: recipes are fitted to resamples of the rows, the one rule that all
-these fits make together is judged on the rows that they left out, and taken if it beats argmax there. The gain over
-argmax is estimated without reusing what chose. Must not know solvers or user input.
+Rules are fitted to resamples of the rows; their average is judged on the rows that the resamples left out, and taken
+if it beats argmax there. The gain is estimated without the rows that chose. Must not know solvers or user input.
 """
 
 from __future__ import annotations
@@ -11,89 +10,78 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import expected_confusion, from_predictions
-from ..inference import Candidate, Estimate, Gain
-from ..inference.uncertainty import (
-    STEEP,
-    Errors,
-    Spread,
-    bootstrap_errors,
-    influence,
-    one_more_right,
-    values_of_counts,
-    values_of_samples,
-    within,
-)
+from ..inference.decisions import Decisions
+from ..inference.judge import MAX_DELTA_ERROR, RESAMPLES, Judge, Scored
+from ..inference.results import Candidate, Estimate, Gain
+from ..inference.spread import Errors, Spread, clip_interval
 from ..kernels import code_type, tally
 from ..metrics.aim import Aim
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
-from ..oracles.problem import InMemory, Problem, Recipe, argmax_rule
+from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules.calibration import TemperatureScaling
-from ..rules.calibration_fit import LINK_ROWS
 from ..rules.weighted import WeightedRule
 from ..solvers import Solver
 from .bagging import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
+from .samples import MAX_ROWS, with_copies_clustered
 from .secondary_metrics import held_out
 from .solving import WIDE, Settings, solve
 
-__all__ = ["Choice", "candidates", "choose", "judging_rows", "noticing_copies"]
+__all__ = ["Selection", "select"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-P = TypeVar("P", bound=Problem)
 
-_LARGE = LINK_ROWS  # rows above which a sample of them decides, rare classes in it: the recipes hardly differ there
-_ENOUGH = 8_000  # rows of that sample
-_RARE = 500  # rows of a class, up to which rules of resamples are better than one of all rows
-_FEWEST = 1_000  # rows that are left of a sample because of very many outputs
-_FEW = 2  # rounds of resamples where they judge only, and the rule is fitted to all rows
-_MANY = 64  # outputs, beyond which the spread is that between blocks of rows
-_CELLS = 1 << 20  # of confusion matrices that are held at once
-_WORK = 1 << 23  # numbers, of all resamples and recipes together, that rules are fitted to
-_KEPT_GAIN = 0.9  # of the gain over argmax, that the best rule for a tangent has at least
-_OF_NOISE = 1.0  # of the value over the root of the number of rows: what it may lose besides, which is luck
-_ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
-_STEPS = 30  # of solvers on resamples, at most
+_SAMPLE_ROWS = 8_000  # of the sample that chooses if there are more than MAX_ROWS: candidates hardly differ there
+_RARE_CLASS_ROWS = 500  # up to which rules of resamples are better than one of all rows
+_MIN_SAMPLE_ROWS = 1_000  # of very many outputs
+_JUDGING_ROUNDS = 2  # of resamples that only judge, if the rule is fitted to all rows
+_MAX_DELTA_OUTPUTS = 64  # beyond which standard errors are those of the jackknife over blocks of rows
+_MAX_CELLS = 1 << 20  # of confusion matrices that are held at once
+_MAX_FITTED = 1 << 23  # probabilities, of all resamples and candidates together, that rules are fitted to
+_MIN_TANGENT_GAIN = 0.9  # of the gain over argmax, that the best rule for a tangent must have
+_TANGENT_NOISE = 1.0  # of the value over the root of the number of rows: what it may lose besides
+_RESAMPLE_TOL = 1e-4  # of solvers on resamples: the remaining gap is small beside the sampling error
+_RESAMPLE_MAX_ITER = 30
+_SLOW_RESAMPLES = 40  # of the bootstrap for a metric whose values are calls: the standard error is known to a ninth
 # Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
 # sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
 _WIDEN, _WIDEN_KINK, _WIDEN_VALUE = 1.15, 1.3, 1.15
-# Probabilities have as much of a say as labels, as long as the two agree to so many standard errors, and less beyond.
-# On the sets of the study that made the estimate better (root mean square error 0.043; of labels alone 0.048) and harm
-# rarer.
+# Weight of the gain by probabilities, as long as it agrees with that by labels to so many standard errors, and less
+# beyond. On the sets of the study that made the estimate better (root mean square error 0.043; of labels alone 0.048)
+# and harm rarer.
 _BELIEF, _AGREE = 0.5, 2.0
-_CLEARLY = 1.0  # standard errors that a metric with a kink, whose gain is seen through noise, must be above 0
-_MOST_LUCK = 0.9  # of a gain: what is handed out promises something
+_CLEARLY = 1.0  # standard errors above 0 that a metric with a kink must gain
+_MOST_LUCK = 0.9  # of a gain: a reported gain is positive
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Selection:
     """What the rows that were left out say.
 
     Parameters
     ----------
-    recipe : Recipe or None
-        By which all rows are to be fitted or counted; None is plain argmax.
+    recipe : FitStrategy or None
+        By which all rows are to be fitted or counted; None is argmax.
     name : str
-        What it is, in words.
     rule : tuple of WeightedRule and (TemperatureScaling or None), or None
-        What the resamples make together, over codes; None where all rows are to be fitted instead.
+        The average of the rules of resamples, over codes; None if all rows are to be fitted instead.
     gain : Gain
-        Of the choice over argmax, each block of rows judged with what the other blocks chose.
+        Over argmax, each block of rows judged with what the other blocks chose.
     value : Estimate
-        Of the metric of the choice, likewise.
+        Of the metric, likewise.
     candidates : tuple of Candidate
-        What was tried, and how it did.
     judges : InMemory
-        The rows that it was judged on.
+        The rows that judged.
     """
 
-    recipe: Recipe | None
+    recipe: FitStrategy | None
     name: str
     rule: tuple[WeightedRule, TemperatureScaling | None] | None
     gain: Gain
@@ -101,10 +89,10 @@ class Choice:
     candidates: tuple[Candidate, ...]
     judges: InMemory
 
-    def words(self) -> str:
-        """Say what was chosen and why."""
+    def describe(self) -> str:
+        """Return a sentence about what was chosen and why."""
         if self.recipe is None:
-            best = max(self.candidates, key=lambda one: one.gain)
+            best = max(self.candidates, key=lambda candidate: candidate.gain)
             return (
                 "Plain argmax: no rule is expected to gain on new rows, judged by rows that it was not fitted "
                 f"to; the best recipe tried, {best.recipe}, had a gain of {best.gain:+.2g} with a standard "
@@ -112,56 +100,41 @@ class Choice:
             )
         gain = self.gain
         return (
-            f"Recipe: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
+            f"FitStrategy: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
             f"{gain.low:+.3g} to {gain.high:+.3g}), from the rows that resamples left out. The rule is made for new "
             "rows; on the given ones another may be slightly better."
         )
 
 
-def candidates() -> list[Recipe]:
-    """Return the recipes that are fitted.
-
-    Labels are right where probabilities are wrong, probabilities have less noise where labels are few. On the sets of
-    the study (docs/generalisation.md) and with misspecified models the mean of both rules did better on new rows than
-    either, than labels and probabilities counted half and half, and than a choice between them.
-    """
-    return [Recipe("expected", recalibrate=True), Recipe("labels", recalibrate=True)]
-
-
-def choose(
+def select(
     problem: Problem,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[FitStrategy],
     solver: Solver | Settings,
     *,
     seed: int = 0,
     stage: Callable[[str], None] = lambda _: None,
-) -> Choice:
-    """Choose a recipe by the rows that resamples leave out.
+) -> Selection:
+    """Choose between argmax and the rule of recipes, which share the link, by rows that resamples leave out.
 
     Parameters
     ----------
     problem : Problem
         With labels.
-    recipes : sequence of Recipe
-        That all recalibrate, or all do not.
+    recipes : sequence of FitStrategy
     solver : Solver or Settings
     seed : int
         Of the resamples.
     stage : callable, optional
-        Told what is being done.
-
-    Returns
-    -------
-    Choice
+        Called with the name of each stage.
     """
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
-        solver = replace(solver, tol=_ROUGH, max_iter=_STEPS)
-    rows, whole = _judges(problem, len(recipes), rng)
-    costly = rows.aim.metric.traits.slow
-    tangent = _tangent(rows, recipes[-1], solver) if costly else None
-    n_rounds = 1 if costly and tangent is None else _rounds(rows, len(recipes))
-    resamples = draw(rows, rng, n_rounds if whole else min(_FEW, n_rounds))
+        solver = replace(solver, tol=_RESAMPLE_TOL, max_iter=_RESAMPLE_MAX_ITER)
+    rows, whole = _sample(problem, len(recipes), rng)
+    slow = rows.aim.metric.traits.slow
+    tangent = _tangent(rows, recipes[-1], solver) if slow else None
+    n_rounds = 1 if slow and tangent is None else _rounds(rows, len(recipes))
+    resamples = draw(rows, rng, n_rounds if whole else min(_JUDGING_ROUNDS, n_rounds))
     rows = resamples.problem
     stage("recalibrating resamples")
     link = links_of(rows, resamples, recipes[0].recalibrate)
@@ -172,55 +145,56 @@ def choose(
     together = whole and not any(bag.mixtures for bag in bags)
     if together:  # else all rows are fitted once, by the better recipe
         bags, names = [Bag.merged(bags)], [" and ".join([names[0], *(recipe.confusion for recipe in recipes[1:])])]
-    plain = rows.decide(argmax_rule(rows)).astype(code_type(rows.schema.decision_width))
-    table = _Table.of(rows, resamples, bags, plain)
-    recorded = held_out(rows, table.decisions[:-1])
-    tried = tuple(
+    scores = _OutOfBagScores.of(rows, resamples, bags)
+    recorded = held_out(rows, scores.codes[:-1])
+    candidates = tuple(
         Candidate(
             name,
-            float(table.value[c]),
-            float(table.value[c] - table.value[-1]),
-            float(table.error[c]),
+            scores.values[c],
+            scores.values[c] - scores.values[-1],
+            float(scores.errors[c]),
             recorded={metric: values[c] for metric, values in recorded.items()},
         )
         for c, name in enumerate(names)
     )
-    best = table.pick()
-    gain, value = _honest(rows, table, best, seed)
+    best = scores.best
+    gain, value = estimate_gain(scores, seed)
     if gain is None:
-        return Choice(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, tried, rows)
-    recipe = Recipe("labels", recipes[0].recalibrate) if together else recipes[best]
+        return Selection(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, candidates, rows)
+    recipe = FitStrategy("labels", recipes[0].recalibrate) if together else recipes[best]
     rule = bags[best].rule(rows.schema.n_decisions) if together else None
-    return Choice(recipe, names[best], rule, gain, value, tried, rows)
+    return Selection(recipe, names[best], rule, gain, value, candidates, rows)
 
 
-def _judges(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
-    """Return the rows that judge, in memory, copies noticed; and whether they make the rule as well.
+def _sample(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
+    """Return the rows that choose, in memory, copies clustered; and whether the rule is made of them as well.
 
-    They do where they are all rows, or hold all that there are of a rare class, whose few rows are what the rule varies
-    with. Else some rows are enough, and of very many outputs that are averaged by macro some of those: what is asked is
-    whether the rule does better than argmax at all.
+    It is if they are all rows, or hold all rows of a rare class, on which the rule depends most. Otherwise a sample is
+    enough, and of very many outputs that are averaged by macro some of those: the question is whether the rule does
+    better than argmax at all.
     """
-    rows = problem.sample(_LARGE, 0)  # what the link is fitted to as well
-    most = _WORK // (PARTS * n_recipes)  # numbers
-    per_row = max(rows.source.rows.proba.size // max(rows.n_rows, 1), 1)
-    least = _FEWEST if problem.aim.average == "macro" else _FEWEST // 10  # outputs that are pooled have rows in common
-    rows = rows.sample(min(_enough(problem), max(most // per_row, least)), int(rng.integers(1 << 31)))
-    whole = rows.n_rows == problem.n_rows or _holds_the_rare(problem, rows)
-    n_outputs = max(most * problem.schema.n_outputs // (_FEW * max(rows.source.rows.proba.size, 1)), 1)
-    if problem.aim.average == "macro" and n_outputs < problem.schema.n_outputs:
+    rows = problem.sample(MAX_ROWS, 0)  # what the link is fitted to as well
+    max_size = _MAX_FITTED // (PARTS * n_recipes)
+    size, n_rows = rows.source.rows.proba.size, max(rows.n_rows, 1)
+    by_macro = problem.aim.average == "macro"
+    least = _MIN_SAMPLE_ROWS if by_macro else _MIN_SAMPLE_ROWS // 10  # pooled outputs have rows in common
+    n_wanted = min(_max_rows(problem), max(max_size // max(size // n_rows, 1), least))
+    rows = rows.sample(n_wanted, int(rng.integers(1 << 31)))
+    whole = rows.n_rows == problem.n_rows or _has_all_rare(problem, rows)
+    n_outputs = max(max_size * problem.schema.n_outputs // (_JUDGING_ROUNDS * max(rows.source.rows.proba.size, 1)), 1)
+    if by_macro and n_outputs < problem.schema.n_outputs:
         chosen = np.flatnonzero(~problem.keeps_argmax & (problem.aim.output_weight > 0))
         if n_outputs < len(chosen):
             chosen = np.sort(rng.choice(chosen, n_outputs, replace=False))
         rows, whole = rows.of_outputs(chosen).compact(), False
-    return noticing_copies(rows), whole
+    return with_copies_clustered(rows), whole
 
 
-def _tangent(problem: InMemory, recipe: Recipe, solver: Solver | Settings) -> Aim | None:
-    """Return the aim with a metric whose values are calls replaced by its tangent at the best rule of all rows.
+def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) -> Aim | None:
+    """Return the aim with a slow metric replaced by its tangent at the best rule of all rows, for resamples.
 
-    Resamples are fitted to that, and none of it is a call. A rule that is best for a smooth metric is so for its
-    tangent too. None where the best rule for the tangent has little of the gain, as with a kink.
+    The best rule for a smooth metric is the best for its tangent too. None if the best rule for the tangent has little
+    of the gain, as with a kink.
     """
     oracle = problem.oracle(recipe.confusion, problem.link(recipe.recalibrate))
     objective = problem.objective(oracle)
@@ -235,60 +209,96 @@ def _tangent(problem: InMemory, recipe: Recipe, solver: Solver | Settings) -> Ai
     average = "micro" if problem.aim.average == "instance" else problem.aim.average
     tangent = replace(problem.aim, metric=metric, average=average)
     again = solve(replace(problem, aim=tangent), recipe, solver, oracle.link).confusion
-    plain = oracle.confusions([argmax_rule(problem).loss], linked=False)[0]
-    top, reached, base = (objective.value(C) for C in (best, again, plain))
-    noise = _OF_NOISE * abs(top) / problem.n_rows**0.5
-    return tangent if top - reached <= max((1 - _KEPT_GAIN) * (top - base), noise) else None
+    argmax = oracle.confusions([argmax_rule(problem).loss], linked=False)[0]
+    top, reached, base = (objective.value(C) for C in (best, again, argmax))
+    noise = _TANGENT_NOISE * abs(top) / problem.n_rows**0.5
+    return tangent if top - reached <= max((1 - _MIN_TANGENT_GAIN) * (top - base), noise) else None
 
 
-def judging_rows(problem: Problem) -> tuple[InMemory, bool]:
-    """Return rows of a problem, in memory, copies noticed; and whether they are all of its rows."""
-    rows = problem.sample(_LARGE, 0)
-    return noticing_copies(rows), rows.n_rows == problem.n_rows
-
-
-def noticing_copies(problem: P) -> P:
-    """Return the problem in which exact copies of rows belong together, if there are any.
-
-    Whether there are is what some rows of very many say (:meth:`metricwise.core.rows.Rows.copies`); then it goes for
-    all.
-    """
-    rows = problem.sample(_LARGE, 0).source.rows
-    if rows.cluster is not None or rows.repeats is not None or rows.copies() is None:
-        return problem
-    return replace(problem, source=problem.source.map(lambda some: replace(some, cluster=some.content_codes())))
-
-
-def _holds_the_rare(problem: Problem, sample: InMemory) -> bool:
+def _has_all_rare(problem: Problem, sample: InMemory) -> bool:
     """Whether a single output has rare classes, and a sample all of their rows."""
     if problem.schema.n_outputs > 1:
         return False
-    rows, shown = sample.source.rows, problem.source.class_rows
+    rows, class_rows = sample.source.rows, problem.source.class_rows
     assert rows.codes is not None
-    drawn = tally(rows.codes, None if rows.weight is None else (rows.weight > 0).astype(np.float64), shown.shape[1])
-    rare = (shown > 0) & (shown <= _RARE)
-    return bool(rare.any() and (drawn >= shown)[rare].all())
+    counted = None if rows.weight is None else (rows.weight > 0).astype(np.float64)
+    drawn = tally(rows.codes, counted, class_rows.shape[1])
+    rare = (class_rows > 0) & (class_rows <= _RARE_CLASS_ROWS)
+    return bool(rare.any() and (drawn >= class_rows)[rare].all())
 
 
 def _rounds(problem: InMemory, n_recipes: int) -> int:
     """Return how many rounds of resamples are worth their time."""
-    return int(np.clip(_WORK // (PARTS * n_recipes * max(dealt_size(problem), 1)), 1, ROUNDS))
+    return int(np.clip(_MAX_FITTED // (PARTS * n_recipes * max(dealt_size(problem), 1)), 1, ROUNDS))
 
 
-def _enough(problem: Problem) -> int:
-    """Rows to choose by: fewer where a row weighs very many classes cell by cell, and costs as the square of them."""
+def _max_rows(problem: Problem) -> int:
+    """Return how many rows choose: fewer for full losses of very many classes, whose cost grows with their square."""
     k = problem.schema.width
-    many = _LARGE if problem.n_rows <= _LARGE else _ENOUGH
+    n_rows = MAX_ROWS if problem.n_rows <= MAX_ROWS else _SAMPLE_ROWS
     if k <= WIDE:
-        return many
+        return n_rows
     ratio = problem.objective(problem.oracle()).ratio
     if ratio is None or ratio.line[0].is_diagonal:
-        return many
-    return max(2 * k, int(_LARGE * (WIDE / k) ** 2))
+        return n_rows
+    return max(2 * k, int(MAX_ROWS * (WIDE / k) ** 2))
 
 
-def _judged(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
-    """Decisions (N, M) on every row by the rule that the resamples which left it out make together."""
+# ------------------------------------------------------------------------------------------- rows that were left out
+
+
+class _BlockJudge(Judge):
+    """Judges by the jackknife over blocks of rows: gradients of very many outputs cost too much."""
+
+    def __init__(self, problem: InMemory, blocks: Sequence[IntArray]) -> None:
+        super().__init__(problem)
+        self.blocks = blocks
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Sampling variation of the blocks."""
+        return Spread(None, None, len(self.blocks))
+
+    def score(self, decisions: Decisions, *, unshown: bool = False) -> Scored:
+        """Return the metric of decisions and the influence of each block, (B,)."""
+        value, *without = _values_without_blocks(self, decisions.drawn, self.blocks)
+        change = value - np.array(without)
+        influence = (change - change.mean()) * np.sqrt((len(change) - 1) / len(change))
+        return Scored(value, influence, float(len(change)), np.zeros(0))
+
+
+def _values_without_blocks(judge: Judge, codes: NDArray[Any], blocks: Sequence[IntArray]) -> list[float]:
+    """Return the metric of decisions, and that without the rows of each block, B + 1 numbers."""
+    counts = _counts(judge.problem, codes, slice(None))
+    step, values = max(1, _MAX_CELLS // counts.size), [*_values(judge, counts[None]).tolist()]
+    for start in range(0, len(blocks), step):
+        removed = [_counts(judge.problem, codes, rows) for rows in blocks[start : start + step]]
+        values += _values(judge, counts - np.stack(removed)).tolist()
+    return values
+
+
+def _counts(problem: InMemory, codes: NDArray[Any], which: Any) -> FloatArray:
+    """Return the counts (M, K, K) of decisions about some rows; for the instance-average, value and mass of rows."""
+    rows = problem.source.rows
+    assert rows.codes is not None
+    if problem.aim.average == "instance":
+        values, mass = problem.by_row(codes)
+        return np.array([values[which] @ mass[which], mass[which].sum()])
+    weight = None if rows.weight is None else rows.weight[which]
+    return from_predictions(rows.codes[which], codes[which], problem.schema.decision_width, weight)
+
+
+def _values(judge: Judge, counts: FloatArray) -> FloatArray:
+    """Return the metric of summed counts (T, M, K, K), or (T, 2) for the instance-average."""
+    if judge.by_row:
+        return np.asarray(counts[..., 0] / np.maximum(counts[..., 1], np.finfo(float).tiny))
+    if isinstance(judge, _BlockJudge):  # which measures how samples vary, with their class priors
+        return judge.values_of_samples(counts)
+    return judge.values_of_counts(counts)
+
+
+def _decide_left_out(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
+    """Return decisions (N, M) on every row by the average rule of the resamples that left it out."""
     out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
     for rows, which in zip(resamples.rows, resamples.left_out.T, strict=True):
         out[rows] = bag.decide(problem.take(rows), which)
@@ -296,185 +306,133 @@ def _judged(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """Decisions of each candidate on rows that it has not seen, and what they are worth; the last one is argmax."""
+class _OutOfBagScores:
+    """Decisions of C candidates about rows that they were not fitted to, and their scores; argmax is the last."""
 
+    judge: Judge
     resamples: Resamples
-    bags: tuple[Bag, ...]  # C
-    spread: Spread
-    decisions: tuple[NDArray[Any], ...]  # C + 1, of shape (N, M)
-    influence: FloatArray  # (C + 1, N): of each row on the value
-    value: FloatArray  # (C + 1,)
-    without: FloatArray  # (C + 1, B): the same without the rows of each block; (C + 1, 0) where nobody asks
+    bags: Sequence[Bag]
+    codes: tuple[NDArray[Any], ...]
+    scores: tuple[Scored, ...]
 
     @classmethod
-    def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag], plain: NDArray[Any]) -> _Table:
-        decisions = (*(_judged(problem, resamples, bag) for bag in bags), plain)
-        by_block = len(bags) > 1 or _by_block(problem)
-        judged = [_value_and_without(problem, resamples, codes, by_block) for codes in decisions]
-        value, without = np.array([value for value, _ in judged]), np.stack([own for _, own in judged])
-        moves = np.stack([_moves(problem, codes, *own) for codes, own in zip(decisions, judged, strict=True)])
-        return cls(resamples, tuple(bags), _spread(problem, resamples), decisions, moves, value, without)
+    def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag]) -> _OutOfBagScores:
+        by_block = problem.schema.n_outputs > _MAX_DELTA_OUTPUTS
+        judge = _BlockJudge(problem, resamples.rows) if by_block else Judge(problem)
+        argmax = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.decision_width))
+        codes = (*(_decide_left_out(problem, resamples, bag) for bag in bags), argmax)
+        return cls(judge, resamples, bags, codes, tuple(judge.score(Decisions.of_codes(c)) for c in codes))
+
+    @property
+    def values(self) -> list[float]:
+        """Values of all candidates and of argmax."""
+        return [score.value for score in self.scores]
+
+    @property
+    def best(self) -> int:
+        """The best candidate, argmax excluded."""
+        return int(np.argmax(self.values[:-1]))
 
     @cached_property
-    def error(self) -> FloatArray:
+    def errors(self) -> FloatArray:
         """Standard errors (C,) of the differences in value to argmax, paired by row."""
-        return np.array([self.spread.error(own - self.influence[-1]) for own in self.influence[:-1]])
+        argmax = self.scores[-1].influence
+        return np.array([self.judge.spread.error(score.influence - argmax) for score in self.scores[:-1]])
 
-    def pick(self, values: FloatArray | None = None) -> int:
-        """Return the best candidate but argmax.
-
-        Parameters
-        ----------
-        values : ndarray of shape (C + 1,), optional
-            By which to choose, those of all rows by default.
-        """
-        return int(np.argmax((self.value if values is None else values)[:-1]))
-
-    def nested(self) -> NDArray[Any]:
-        """Return decisions (N, M), the rows of each block decided by the candidate that the other blocks choose."""
+    def nested(self) -> tuple[NDArray[Any], Scored]:
+        """Return decisions (N, M), the rows of each block by the candidate that the other blocks choose; and scores."""
         if len(self.bags) == 1:
-            return self.decisions[0]
-        out = self.decisions[-1].copy()
-        for rows, values in zip(self.resamples.rows, self.without.T, strict=True):
-            out[rows] = self.decisions[self.pick(values)][rows]
-        return out
+            return self.codes[0], self.scores[0]
+        blocks = self.resamples.rows
+        without = np.array([_values_without_blocks(self.judge, codes, blocks)[1:] for codes in self.codes[:-1]])
+        nested = choose_by_block(self.codes[:-1], blocks, without.argmax(axis=0))
+        return nested, self.judge.score(Decisions.of_codes(nested))
 
 
-def _by_block(problem: InMemory) -> bool:
-    """Whether the spread over rows is taken block by block: of very many outputs, gradients of each cost too much."""
-    return problem.schema.n_outputs > _MANY
+def choose_by_block(codes: Sequence[NDArray[Any]], blocks: Sequence[IntArray], chosen: IntArray) -> NDArray[Any]:
+    """Return decisions (N, M), those of the rows of each block by the candidate chosen for it."""
+    out = codes[0].copy()
+    for rows, candidate in zip(blocks, chosen, strict=True):
+        out[rows] = codes[candidate][rows]
+    return out
 
 
-def _spread(problem: InMemory, resamples: Resamples) -> Spread:
-    return Spread(None, None, resamples.left_out.shape[1]) if _by_block(problem) else Spread.of(problem)
+# ------------------------------------------------------------------------------------------------------------ the gain
 
 
-def _moves(problem: InMemory, decisions: NDArray[Any], value: float, without: FloatArray) -> FloatArray:
-    """How far each row, (N,), or each block of rows, (B,), moves the metric of decisions."""
-    if not _by_block(problem):
-        return influence(problem, decisions)[1]
-    gone = value - without  # the jackknife
-    return np.asarray((gone - gone.mean()) * np.sqrt((len(gone) - 1) / len(gone)))
+def estimate_gain(table: _OutOfBagScores, seed: int) -> tuple[Gain | None, Estimate]:
+    """Estimate the gain of the best candidate, None if there is none, and the value of what is chosen.
 
-
-def _value_and_without(
-    problem: InMemory, resamples: Resamples, decisions: NDArray[Any], by_block: bool = True
-) -> tuple[float, FloatArray]:
-    """The metric of decisions, and without the rows of each block, (B,); (0,) unless it is wanted."""
-    whole = _counts(problem, decisions, slice(None))
-    together = max(1, _CELLS // whole.size)
-    values = [_values(problem, whole[None])]
-    for start in range(0, len(resamples.rows) if by_block else 0, together):
-        blocks = resamples.rows[start : start + together]
-        values.append(_values(problem, whole - np.stack([_counts(problem, decisions, rows) for rows in blocks])))
-    found = np.concatenate(values)
-    return float(found[0]), found[1:]
-
-
-def _counts(problem: InMemory, decisions: NDArray[Any], rows: Any) -> FloatArray:
-    """What some rows add to the metric of decisions, to be summed: (M, K, K), or two numbers row by row."""
-    some, width = problem.source.rows, problem.schema.decision_width
-    assert some.codes is not None
-    if problem.aim.average == "instance":
-        each, mass = problem.by_row(decisions)
-        return np.array([each[rows] @ mass[rows], mass[rows].sum()])
-    return from_predictions(
-        some.codes[rows], decisions[rows], width, None if some.weight is None else some.weight[rows]
-    )
-
-
-def _values(problem: InMemory, counts: FloatArray) -> FloatArray:
-    """The metric of summed counts (T, M, K, K), or (T, 2) row by row."""
-    if problem.aim.average == "instance":
-        return np.asarray(counts[..., 0] / np.maximum(counts[..., 1], np.finfo(float).tiny))
-    if _by_block(problem):  # these say how far samples vary, and so do the shares of their classes
-        return values_of_samples(problem, counts)
-    return values_of_counts(problem, counts)
-
-
-def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gain | None, Estimate]:
-    """Estimate the gain of the best candidate, None where there is none to be had, and the value of what is chosen.
-
-    The rows of each block are decided by what the other blocks choose.
-
-    Parameters
-    ----------
-    best : int
-        What is chosen by all blocks.
-    seed : int
-        Of the bootstrap.
+    The rows of each block are decided by what the other blocks choose; `seed` is that of the bootstrap.
     """
-    decisions, plain = table.nested(), table.decisions[-1]
-    if decisions is table.decisions[best]:
-        value, rows = float(table.value[best]), table.influence[best]
-    else:
-        value, without = _value_and_without(problem, table.resamples, decisions)
-        rows = _moves(problem, decisions, value, without)
-    spread, unseen, base = table.spread, 0.0, float(table.value[-1])
-    errors = Errors(*map(spread.error, (rows, table.influence[-1], rows - table.influence[-1])))
-    errors = errors._replace(difference=max(errors.difference, float(table.error[best])))
-    low, high = problem.aim.metric.range
-    if not problem.aim.metric.traits.smooth:
-        drawn = bootstrap_errors(problem, decisions, plain, seed=seed)
-        errors = errors._replace(difference=max(errors.difference, drawn.difference))
-        unseen = _variation(problem, table.bags[best])
-    elif max(errors) > STEEP * (high - low) and not _by_block(problem):
-        errors = bootstrap_errors(problem, decisions, plain, seed=seed)
+    judge, best, metric = table.judge, table.best, table.judge.problem.aim.metric
+    codes, score = table.nested()
+    decisions, argmax = Decisions.of_codes(codes), Decisions.of_codes(table.codes[-1])
+    value, base, spread, variation = score.value, table.scores[-1].value, judge.spread, 0.0
+    influences = (score.influence, table.scores[-1].influence, score.influence - table.scores[-1].influence)
+    errors = Errors(*map(spread.error, influences))
+    errors = errors._replace(difference=max(errors.difference, float(table.errors[best])))
+    low, high = metric.range
+    n_resamples = _SLOW_RESAMPLES if metric.traits.slow else RESAMPLES
+    if not metric.traits.smooth:
+        resampled = _row_judge(judge).bootstrap((decisions, argmax), n=n_resamples, seed=seed)
+        errors = errors._replace(difference=max(errors.difference, resampled.difference))
+        variation = _variation(judge, table.bags[best])
+    elif max(errors) > MAX_DELTA_ERROR * (high - low) and not isinstance(judge, _BlockJudge):
+        errors = judge.bootstrap((decisions, argmax), n=n_resamples, seed=seed)
 
-    estimate, error = value - unseen - base, errors.difference
-    least = 0.0 if problem.aim.metric.traits.smooth else _CLEARLY * error
-    believed = _believed(problem, table, decisions, table.bags[best])
-    if believed is not None:
-        apart = abs(believed - estimate)
+    estimate, error = value - variation - base, errors.difference
+    least = 0.0 if metric.traits.smooth else _CLEARLY * error
+    by_probabilities = calibrated_gain(table, codes)
+    if by_probabilities is not None:
+        apart = abs(by_probabilities - estimate)
         share = _BELIEF * min(1.0, (_AGREE * error / apart) ** 2) if apart > 0 else _BELIEF
-        estimate, error = estimate + share * (believed - estimate), (1 - share) * error
+        estimate, error = estimate + share * (by_probabilities - estimate), (1 - share) * error
     if estimate <= least:
-        return None, Estimate(*spread.limits(base, errors.second, low, high))
-    shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
-    luck = min(_MOST_LUCK * estimate, _luck(estimate - least, error))
-    widen = _WIDEN if problem.aim.metric.traits.smooth else _WIDEN_KINK
+        return None, Estimate(*spread.interval(base, errors.second, low, high))
+    shift = judge.value_with_correct_rows(decisions) - judge.value_with_correct_rows(argmax) - (value - base)
+    bias = min(_MOST_LUCK * estimate, selection_bias(estimate - least, error))
+    widen = _WIDEN if metric.traits.smooth else _WIDEN_KINK
     half = spread.quantile * (widen * float(np.hypot(errors.difference, shift)))
-    gain = within(estimate - luck, half, low - high, high - low)
-    return Gain(*gain), Estimate(*spread.limits(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
+    gain = clip_interval(estimate - bias, half, low - high, high - low)
+    interval = spread.interval(value - variation - bias, _WIDEN_VALUE * errors.first, low, high)
+    return Gain(*gain), Estimate(*interval)
 
 
-def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Bag) -> float | None:
-    """The gain of decisions over argmax as probabilities have it, recalibrated by the resamples that left a row out.
+def _row_judge(judge: Judge) -> Judge:
+    """Return the judge that draws rows, not blocks."""
+    return Judge(judge.problem) if isinstance(judge, _BlockJudge) else judge
 
-    Of few rows it says more than labels do, which are noise for the most part, and it is wrong where the model is. None
-    where probabilities cannot be trusted, because nothing recalibrates them, or say too much: of the least of several
-    recalls they do not know how unequal they really are.
+
+def calibrated_gain(table: _OutOfBagScores, codes: NDArray[Any]) -> float | None:
+    """Return the gain over argmax in expectation, under probabilities recalibrated by resamples that left rows out.
+
+    With few rows it has less noise than labels, and it is wrong where the model is. None if nothing recalibrates the
+    probabilities, or if they say too much: they do not show how unequal the recalls of a minimum really are.
     """
-    metric, aim = problem.aim.metric, problem.aim
+    judge, bag = table.judge, table.bags[table.best]
+    problem = judge.problem
     recalibrated = bag.link is not None and problem.prior is None and not bag.mixtures
-    if not (recalibrated and metric.traits.smooth) or aim.average == "instance" or _by_block(problem):
+    if not (recalibrated and problem.aim.metric.traits.smooth) or judge.by_row or isinstance(judge, _BlockJudge):
         return None
     rows = problem.source.rows
     assert rows.codes is not None
-    seen = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
+    labelled = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
     blocks = [np.empty(block.shape) for block in rows.proba.blocks]
-    for own, which in zip(table.resamples.rows, table.resamples.left_out.T, strict=True):
+    for left_out, which in zip(table.resamples.rows, table.resamples.left_out.T, strict=True):
         link = bag.mean_link(which)
         assert link is not None
-        for block, part in zip(blocks, link.view(rows.proba.take(own)).recalibrated().blocks, strict=True):
-            block[own] = part
+        for block, part in zip(blocks, link.view(rows.proba.take(left_out)).recalibrated().blocks, strict=True):
+            block[left_out] = part
     proba = replace(rows.proba, blocks=tuple(blocks), link=None)
     width, n_extra = problem.schema.decision_width, problem.schema.n_extra
-    counts = [expected_confusion(proba, codes, rows.weight, seen, width) for codes in (decisions, table.decisions[-1])]
-    value, base = values_of_counts(problem, np.pad(np.stack(counts), [(0, 0), (0, 0), (0, n_extra), (0, 0)]))
+    counts = [expected_confusion(proba, c, rows.weight, labelled, width) for c in (codes, table.codes[-1])]
+    value, base = judge.values_of_counts(np.pad(np.stack(counts), [(0, 0), (0, 0), (0, n_extra), (0, 0)]))
     return float(value - base)
 
 
-def _luck(estimate: float, error: float) -> float:
-    """By how much a gain is overestimated on average, because it would not be told of were it below the gate.
-
-    Parameters
-    ----------
-    estimate : float
-        Above the gate.
-    error : float
-    """
+def selection_bias(estimate: float, error: float) -> float:
+    """Return the mean overestimation of a normal estimate that is reported only if it is positive."""
     if error <= 0:
         return 0.0
     at = estimate / error
@@ -482,14 +440,14 @@ def _luck(estimate: float, error: float) -> float:
     return error * density / below
 
 
-def _variation(problem: InMemory, bag: Bag) -> float:
-    """What a rule loses of a metric with a kink because it varies with the rows that it is fitted to.
+def _variation(judge: Judge, bag: Bag) -> float:
+    """Return what a rule loses of a metric with a kink because it varies with the rows that it is fitted to.
 
     The rows that are left out are drawn with the others: where the rows at hand favour a class, rules adapt to it and
     seem right on them all, and what should be equal, as recalls are for the least of them, seems to be. Resamples show
     how far it is not: their rules are judged by all rows. They vary about the rule of all rows by a root of two less
     than that varies about the best one.
     """
-    masks = [np.ones(bag.n_resamples, dtype=bool), *np.eye(bag.n_resamples, dtype=bool)]
-    values = _values(problem, np.stack([_counts(problem, bag.decide(problem, mask), slice(None)) for mask in masks]))
+    masks, problem = [np.ones(bag.n_resamples, dtype=bool), *np.eye(bag.n_resamples, dtype=bool)], judge.problem
+    values = _values(judge, np.stack([_counts(problem, bag.decide(problem, mask), slice(None)) for mask in masks]))
     return max(0.0, float(np.sqrt(2.0) * (values[0] - np.mean(values[1:]))))

@@ -1,50 +1,46 @@
-"""From a problem to a fitted rule: which solver serves it, and what its rule is worth on the rows.
+"""What is fitted and what comes of it (FitTask, FittedRule), the choice of a solver, and the fit of one rule.
 
-Owns the choice of a solver and the call of it. Must not know how recipes are chosen, nor read user input.
+Must not know how a recipe is selected, nor read user input.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import InvalidParameter, mention
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, note_list
+from ..data.row_spec import Sensitive
+from ..data.sensitive import Groups
+from ..goals.spec import Goal
+from ..goals.worst import opened
+from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, TooManyChangesError
 from ..oracles.counts import Counts
-from ..oracles.problem import Problem, Recipe, argmax_rule
+from ..oracles.problem import FitStrategy, Problem, argmax_rule
+from ..rules import CostRule
 from ..rules.calibration import TemperatureScaling
 from ..rules.metadata import RuleMetadata
-from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
 from ..solvers.base import BaseSolver, count_rule
 from ..solvers.joined import Part, join
 
-__all__ = ["WIDE", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
+__all__ = ["WIDE", "FitTask", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
 
 WIDE = 200  # classes, beyond which a full loss is not walked along
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user says to whichever solver fits the metric.
-
-    A solver that lacks one of these has no use for it: the exact ones meet any tolerance, and where they are picked
-    the optimum is one rule, which no mixture beats.
-
-    Parameters
-    ----------
-    randomized : bool
-    seed : int
-    tol : float or None
-    max_iter : int or None
-    """
+    """Settings of whichever solver suits the metric; a solver ignores those that it has no use for."""
 
     randomized: bool = False
     seed: int = 0
@@ -58,28 +54,81 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRule:
-    """A rule in the user's labels, what it is worth on the rows, and how it was found.
+class FitTask:
+    """A problem, the goal that it was made for, and how a rule is looked for.
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
-        Behind its link.
-    value, baseline : float
-        The metric of the rule and of plain argmax.
-    confusion : ndarray of shape (M, K, K), or (M, K, K + 1) of a rule that may abstain
-        Of the rule.
-    counted : {"labels", "expected"}
-        How these three were counted.
-    certificate : Certificate
-    outcome : Outcome
-    notes : tuple of Note
-    history : tuple of float
-    n_passes : int
-        Passes over the rows, from the class priors to the final count.
+    problem : Problem
+    goal : Goal
+    recipes : FitStrategy, or list of FitStrategy
+        A list is left to the selection.
+    solver : Solver or Settings
+    seed : int
+    groups : Groups or None
+        The sensitive groups that rows have.
+    sensitive : Sensitive or None
+        What the rule may know of them.
+    cost_rule : CostRule or None
+        The rule of least expected cost, still without its link, if rows have costs of their own.
+    stage : callable
+        Called with the name of each stage.
     """
 
-    rule: WeightedRule | MixtureRule
+    problem: Problem
+    goal: Goal
+    recipes: FitStrategy | list[FitStrategy]
+    solver: Solver | Settings
+    seed: int = 0
+    groups: Groups | None = None
+    sensitive: Sensitive | None = None
+    cost_rule: CostRule | None = None
+    stage: Callable[[str], None] = lambda _: None
+
+    @property
+    def recipe_list(self) -> list[FitStrategy]:
+        """The recipes, one or several."""
+        return self.recipes if isinstance(self.recipes, list) else [self.recipes]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the solver of constraints; any other solver is refused."""
+        if not isinstance(self.solver, Settings):
+            raise InvalidParameter(
+                "solver", f"be 'auto' if {mention('subject_to')} is given, because constraints have their own solver"
+            )
+        return self.solver
+
+    @property
+    def by_group(self) -> bool:
+        """Whether what is asked for is about single sensitive groups."""
+        about_groups = self.goal.worst_group or any(c.group is not None for c in self.goal.constraints)
+        return self.groups is not None and about_groups
+
+    @property
+    def group_aware(self) -> bool:
+        """Whether the rule may use the sensitive group of a row."""
+        return self.sensitive is not None and bool(self.sensitive.group_aware)
+
+    @property
+    def fits_unknown_groups(self) -> bool:
+        """Whether rows of unknown groups are decided by a rule that is fitted without groups."""
+        return self.group_aware and self.sensitive is not None and self.sensitive.unknown == "blind"
+
+    def without_groups(self) -> FitTask:
+        """Return the task without groups and constraints about them."""
+        constraints = tuple(c for c in self.goal.constraints if c.group is None)
+        goal = replace(self.goal, constraints=constraints, worst_group=False)
+        aim = replace(self.problem.aim, name=opened(self.problem.aim.name)[0])
+        problem = replace(self.problem, constraints=constraints, aim=aim)
+        return replace(self, problem=problem, goal=goal, groups=None, sensitive=None)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRule:
+    """A rule in the user's labels, behind its link, and what is known about it: the fields of a Solution."""
+
+    rule: Any
     value: float
     baseline: float
     confusion: NDArray[np.float64]
@@ -89,6 +138,13 @@ class FittedRule:
     notes: tuple[Note, ...]
     history: tuple[float, ...]
     n_passes: int
+    gain: Gain | None = None
+    value_on_new_rows: Estimate | None = None
+    threshold_range: NDArray[np.float64] | None = None
+    candidates: tuple[Candidate, ...] = ()
+    recorded: dict[str, Recorded] = field(default_factory=dict)
+    constraints: tuple[ConstraintResult, ...] = ()
+    by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
 
 
 # From the most exact to the most general; of those whose needs are met, the first that is not ruled out.
@@ -114,30 +170,16 @@ def choose_solver(oracle: Oracle, objective: Objective, randomized: bool = False
     return next(name for name in _PREFERENCE if name not in ruled_out and not SOLVERS[name].needs.missing(objective))
 
 
-def solve(problem: Problem, recipe: Recipe, solver: Solver | Settings, link: TemperatureScaling | None) -> SolverResult:
-    """Fit a rule to a problem by a recipe, behind a link, and nothing else.
-
-    What a rule that is judged elsewhere needs, on rows that were not fitted; see :func:`fit` for the others.
-
-    Parameters
-    ----------
-    problem : Problem
-    recipe : Recipe
-    solver : Solver or Settings
-        Settings pick one for the metric.
-    link : TemperatureScaling or None
-
-    Returns
-    -------
-    SolverResult
-        Its rule is over codes, without the link.
-    """
+def solve(
+    problem: Problem, recipe: FitStrategy, solver: Solver | Settings, link: TemperatureScaling | None
+) -> SolverResult:
+    """Fit a rule by a recipe behind a link; the rule of the result is over codes, without the link."""
     oracle = problem.oracle(recipe.confusion, link)
     return _maximise(problem, recipe, solver, oracle, problem.objective(oracle, recipe))
 
 
 def _maximise(
-    problem: Problem, recipe: Recipe, solver: Solver | Settings, oracle: Counts, objective: Objective
+    problem: Problem, recipe: FitStrategy, solver: Solver | Settings, oracle: Counts, objective: Objective
 ) -> SolverResult:
     """Solve by the solver that is given, or by the one that fits each part of the outputs."""
     if len(problem.parts) > 1:
@@ -153,7 +195,7 @@ def _maximise(
 
 def _maximise_parts(
     problem: Problem,
-    recipe: Recipe,
+    recipe: FitStrategy,
     solver: Solver | Settings,
     oracle: Counts,
     objective: Objective,
@@ -163,7 +205,7 @@ def _maximise_parts(
     assert isinstance(metric, PerOutput)
     learns = ~problem.keeps_argmax & (objective.grouping.group >= 0)
     tasks = []
-    for outputs in (own[learns[own]] for own in problem.parts if learns[own].any()):
+    for outputs in (members[learns[members]] for members in problem.parts if learns[members].any()):
         title, part = metric.title(outputs.tolist()), problem.of_outputs(outputs)
         own_oracle = part.oracle(recipe.confusion, None if oracle.link is None else oracle.link.of_outputs(outputs))
         own_objective = part.objective(own_oracle, recipe)
@@ -179,52 +221,39 @@ def _maximise_parts(
 
 def fit(
     problem: Problem,
-    recipe: Recipe,
+    recipe: FitStrategy,
     solver: Solver | Settings,
     metadata: RuleMetadata | None = None,
-    found: tuple[WeightedRule, TemperatureScaling | None] | None = None,
+    fitted: tuple[WeightedRule, TemperatureScaling | None] | None = None,
 ) -> FittedRule:
-    """Fit a rule to a problem by a recipe, and count how good it is; see :func:`solve`.
+    """Fit a rule to a problem by a recipe and count it.
 
-    Parameters
-    ----------
-    metadata : RuleMetadata, optional
-        What the rule is to know of itself, besides its value.
-    found : tuple of WeightedRule and (TemperatureScaling or None), optional
-        The rule, if it has been found already: over codes, and the link that it is behind.
+    `metadata` is that of the rule without its value; `fitted` is a rule over codes and its link, which is only counted.
     """
-    link = problem.link(recipe.recalibrate) if found is None else found[1]
+    link = problem.link(recipe.recalibrate) if fitted is None else fitted[1]
     read_before = problem.source.passes.entries
     oracle = problem.oracle(recipe.confusion, link)
     objective = problem.objective(oracle, recipe)
-    if found is None:
+    if fitted is None:
         result = _maximise(problem, recipe, solver, oracle, objective)
     else:
-        result = count_rule(oracle, objective, found[0].loss, status="", outcome=Outcome.LOCAL)
+        result = count_rule(oracle, objective, fitted[0].loss, status="", outcome=Outcome.LOCAL)
     return present(problem, recipe, oracle, objective, result, metadata, read_before)
 
 
 def present(
     problem: Problem,
-    recipe: Recipe,
+    recipe: FitStrategy,
     oracle: Counts,
     objective: Objective,
     result: SolverResult,
     metadata: RuleMetadata | None = None,
     read_before: int = 0,
 ) -> FittedRule:
-    """Count a rule that was found by a recipe: by labels, where there are any, beside plain argmax.
+    """Count a rule that was found by a recipe: with labels if there are any, beside argmax.
 
-    Parameters
-    ----------
-    oracle : Counts
-        Of the recipe, behind the link.
-    objective : Objective
-        As the recipe has it.
-    metadata : RuleMetadata, optional
-        What the rule is to know of itself, besides its value.
-    read_before : int, default=0
-        Entries of the rows that had been read before the fit began.
+    `oracle` and `objective` are those of the recipe, behind the link; `read_before` is the number of entries that had
+    been read before the fit began.
     """
     link, confusion, value, baseline = oracle.link, result.confusion, result.value, result.baseline
     argmax = [Loss.argmax(problem.schema.decision_width)]
@@ -234,13 +263,13 @@ def present(
     elif recipe.confusion != "labels" or link is not None or objective.padding is not None:
         # What the solver has counted is not what the user is judged by: labels, and nothing else.
         counts = oracle if recipe.confusion == "labels" else oracle.counting("labels")
-        judged = problem.objective(counts)
+        judged = objective if counts is oracle and objective.padding is None else problem.objective(counts)
         if recipe.confusion != "labels":
             confusion = problem.confusion_of_rule(result.rule, counts)
         value, baseline = judged.value(confusion), judged.value(counts.confusions(argmax, linked=False)[0])
     rule = result.rule.named(problem.schema, link, {})
     if problem.labelled and problem.aim.average == "instance":
-        value, baseline = (problem.value_of_rule(one) for one in (rule, argmax_rule(problem)))
+        value, baseline = (problem.value_of_rule(judged_rule) for judged_rule in (rule, argmax_rule(problem)))
     certificate = result.certificate
     if objective.frozen.any():
         certificate = replace(certificate, upper_bound=None)  # outputs that keep argmax might do better

@@ -1,7 +1,7 @@
-"""How far a metric on all rows like those given may be from what it is on these.
+"""Confidence limits of a metric in the population, and of the difference of a metric between two groups.
 
-Owns confidence limits of the metric of one confusion matrix: exact ones of proportions, by slopes of other smooth
-metrics, part by part of minima; and of the difference of two of them. Must not know how bounds are kept, nor solvers.
+Exact for proportions, by the delta method for other smooth metrics, part by part for minima. Must not know how
+constraints are satisfied, nor solvers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.labels import python_labels
 from ..core.matrices import inner
+from ..core.quantiles import student_quantile
 from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Affine, Metric
@@ -25,9 +26,8 @@ from ..metrics.recall_means import Minimum, MinRecall
 from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
-from .uncertainty import student
 
-__all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
+__all__ = ["SampledGap", "SampledMetric", "counted_by", "lower_limit", "upper_limit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -36,8 +36,8 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """A constraint as some rows with labels count it for one rule.
+class SampledMetric:
+    """The metric of a constraint, counted for one rule on labelled rows.
 
     Parameters
     ----------
@@ -45,27 +45,27 @@ class Counted:
     C : ndarray of shape (K, K)
         The confusion matrix that it is about.
     n_rows : float
-        How many labels there are; of those that go together, or weigh more than others, how many are worth as much.
+        Number of labels; of clustered or weighted ones, the number of independent labels that are worth as much.
     labels : tuple
         The classes.
-    more : float, default=1.0
-        How much more the metric varies than that of so many independent labels of one weight (the design effect).
-    known : bool, default=False
+    design_effect : float, default=1.0
+        Variance of the metric over that of as many independent labels of one weight.
+    prior_known : bool, default=False
         Whether the class priors are known, so that they do not vary.
-    parts : tuple of Counted, default=()
-        What it is the least of.
-    free : float, default=inf
-        Degrees of freedom of the variance: one less than there are clusters of rows.
+    parts : tuple of SampledMetric, default=()
+        The metrics that it is the minimum of.
+    degrees_of_freedom : float, default=inf
+        Of the variance: one less than the number of clusters of rows.
     """
 
     bound: BoundConstraint
     C: FloatArray
     n_rows: float
     labels: tuple[Any, ...]
-    more: float = 1.0
-    known: bool = False
-    parts: tuple[Counted, ...] = ()
-    free: float = np.inf
+    design_effect: float = 1.0
+    prior_known: bool = False
+    parts: tuple[SampledMetric, ...] = ()
+    degrees_of_freedom: float = np.inf
 
     @cached_property
     def value(self) -> float:
@@ -91,7 +91,7 @@ class Counted:
         if bound.around is not None:  # bounds move with the prior
             prior = C.sum(axis=1)[bound.around]
             slope = slope - ((np.arange(len(C)) == bound.around) - prior)[:, None]
-        if self.known:  # rows move it within their class only
+        if self.prior_known:  # rows move it within their class only
             share = C.sum(axis=1, keepdims=True)
             slope = slope - np.divide(inner_rows(slope, C), share, out=np.zeros_like(share), where=share > 0)
         return np.asarray(slope)
@@ -100,7 +100,7 @@ class Counted:
     def variance(self) -> float:
         """Of the metric over samples of so many rows, by its slopes."""
         slope = self.slopes(self.smooth)
-        return self.more * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
+        return self.design_effect * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
 
     @cached_property
     def proportion(self) -> tuple[FloatArray, FloatArray] | None:
@@ -108,7 +108,7 @@ class Counted:
 
         Rows move a proportion in two ways only: up by successes, down by other trials.
         """
-        if self.known or self.bound.around is not None:
+        if self.prior_known or self.bound.around is not None:
             return None
         slope = self.slopes(self.smooth)
         size = float(np.abs(slope).max())
@@ -133,28 +133,22 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
-    """A bound on the difference of a metric between two groups, whose rows have nothing in common.
-
-    Parameters
-    ----------
-    bound : Difference
-    one, other : Counted
-    """
+class SampledGap:
+    """The difference of a metric between two groups without common rows."""
 
     bound: Difference
-    one: Counted
-    other: Counted
+    first: SampledMetric
+    second: SampledMetric
 
     @property
     def value(self) -> float:
         """The difference."""
-        return self.one.value - self.other.value
+        return self.first.value - self.second.value
 
     @property
     def variance(self) -> float:
         """Of the difference."""
-        return self.one.variance + self.other.variance
+        return self.first.variance + self.second.variance
 
 
 def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
@@ -162,21 +156,12 @@ def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
     return np.asarray(np.sum(A * C, axis=1, keepdims=True))
 
 
-def lower_limit(counted: Counted | Apart, level: float) -> float:
-    """Return what the metric of all rows like those counted is above, with so much confidence.
+def lower_limit(counted: SampledMetric | SampledGap, level: float) -> float:
+    """Return the lower confidence limit of the metric in the population, at a level of at least 0.5.
 
-    Parameters
-    ----------
-    counted : Counted or Apart
-    level : float
-        At least 0.5.
-
-    Returns
-    -------
-    float
-        Of a proportion of independent rows, by Clopper and Pearson's exact limit. The least of several metrics is above
-        the least of their limits with as much confidence as each of them: one of them is the least of all rows. Of a
-        difference, by the distances of both values to their own limits, which add up as errors do.
+    Of a proportion of independent rows, Clopper and Pearson's exact limit. Of a minimum, the least of the limits of its
+    parts: one of them is the minimum in the population. Of a difference, by the distances of both values to their
+    limits [1]_.
 
     References
     ----------
@@ -185,36 +170,36 @@ def lower_limit(counted: Counted | Apart, level: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.inference.confidence_limits import Counted, lower_limit
+    >>> from metricwise.inference.confidence_limits import SampledMetric, lower_limit
     >>> from metricwise.metrics import Precision
     >>> from metricwise.goals.constraint import Constraint
     >>> C = np.array([[70, 2], [10, 18]]) / 100
     >>> floor = Constraint(Precision(index=1), low=0.8).bind(C.sum(axis=1))
-    >>> round(lower_limit(Counted(floor, C, 100, (0, 1)), 0.95), 4)  # of 18 of 20
+    >>> round(lower_limit(SampledMetric(floor, C, 100, (0, 1)), 0.95), 4)  # of 18 of 20
     0.7174
     """
     return _limit(counted, 1 - level, -1.0)
 
 
-def upper_limit(counted: Counted | Apart, level: float) -> float:
-    """Return what the metric of all rows like those counted is below; see :func:`lower_limit`."""
+def upper_limit(counted: SampledMetric | SampledGap, level: float) -> float:
+    """Return the upper confidence limit of the metric in the population; see :func:`lower_limit`."""
     return _limit(counted, level, 1.0)
 
 
-def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
-    if isinstance(counted, Apart):
-        one = _limit(counted.one, quantile, side) - counted.one.value
-        other = _limit(counted.other, 1 - quantile, -side) - counted.other.value
-        return counted.value + side * float(np.hypot(one, other))
+def _limit(counted: SampledMetric | SampledGap, quantile: float, side: float) -> float:
+    if isinstance(counted, SampledGap):
+        first = _limit(counted.first, quantile, side) - counted.first.value
+        other = _limit(counted.second, 1 - quantile, -side) - counted.second.value
+        return counted.value + side * float(np.hypot(first, other))
     if counted.parts:
         return min(_limit(part, quantile, side) for part in counted.parts)
     z = NormalDist().inv_cdf(quantile)
-    wide = student(z, counted.free)
+    wide = student_quantile(z, counted.degrees_of_freedom)
     if counted.proportion is not None:
         from scipy.special import betaincinv
 
         # Fewer rows have the limits that Student's quantiles ask for (Korn and Graubard).
-        n = counted.n_rows / counted.more * ((z / wide) ** 2 if z else 1.0)
+        n = counted.n_rows / counted.design_effect * ((z / wide) ** 2 if z else 1.0)
         hits, trials = (n * float(inner(cells, counted.C)) for cells in counted.proportion)
         if side < 0:
             return float(betaincinv(hits, trials - hits + 1.0, quantile)) if hits > 0 else 0.0
@@ -230,50 +215,43 @@ def counted_by(
     confusion: FloatArray,
     rule: Rule,
     link: TemperatureScaling | None,
-) -> list[Counted | Apart]:
-    """Return constraints as the rows of a problem count them for a rule.
+) -> list[SampledMetric | SampledGap]:
+    """Return constraints as labelled rows count them for a rule over codes, which is behind a link.
 
-    Parameters
-    ----------
-    problem : Problem
-        With labels.
-    limits : Limits
-        Q constraints.
-    confusion : ndarray of shape (M, K, K)
-        Counted with labels.
-    rule : Rule
-        Over codes, without its link.
-    link : TemperatureScaling or None
-        What it is behind.
+    `confusion` (M, K, K) is that of the rule, counted with labels.
     """
     glance = problem.source.glance(1)
     alike = glance.weight is None and glance.cluster is None and glance.repeats is None
-    known = problem.prior is not None
+    prior_known = problem.prior is not None
     n_outputs = problem.schema.n_outputs // problem.schema.n_groups
 
-    def counted(limit: Limit) -> Counted:
+    def counted(limit: Limit) -> SampledMetric:
         bound, C = limit.bound, limit.pool(confusion)
         outputs = np.flatnonzero(limit.share)
         labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
-        plain = Counted(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
-        own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
-        if not alike or len(np.unique(outputs % n_outputs)) > 1 or known:
+        pooled = SampledMetric(
+            bound, C, float(problem.source.class_rows[outputs].sum()), labels, prior_known=prior_known
+        )
+        parts = [replace(pooled, bound=part) for part in _parts(bound, C, labels)] or [pooled]
+        if not alike or len(np.unique(outputs % n_outputs)) > 1 or prior_known:
             decided = _Decided(problem, outputs, rule, link)
-            own = [decided.adjusted(one) for one in own]
-        return own[0] if len(own) == 1 else replace(plain, parts=tuple(own))
+            parts = [decided.adjusted(part) for part in parts]
+        return parts[0] if len(parts) == 1 else replace(pooled, parts=tuple(parts))
 
-    found: dict[int, Counted] = {}
+    sampled: dict[int, SampledMetric] = {}  # many differences share a metric of a group
 
-    def once(limit: Limit) -> Counted:
-        """What many differences have in common."""
-        if id(limit) not in found:
-            found[id(limit)] = counted(limit)
-        return found[id(limit)]
+    def sampled_once(limit: Limit) -> SampledMetric:
+        if id(limit) not in sampled:
+            sampled[id(limit)] = counted(limit)
+        return sampled[id(limit)]
 
-    return [
-        counted(one) if isinstance(one, Limit) else Apart(one, once(one.one), once(one.other))
-        for one in limits.constraints
-    ]
+    out: list[SampledMetric | SampledGap] = []
+    for limit in limits.constraints:
+        if isinstance(limit, Limit):
+            out.append(counted(limit))
+        else:
+            out.append(SampledGap(limit, sampled_once(limit.one), sampled_once(limit.other)))
+    return out
 
 
 def _parts(bound: BoundConstraint, C: FloatArray, labels: tuple[Any, ...]) -> list[BoundConstraint]:
@@ -302,7 +280,7 @@ class _Decided:
     rule: Rule
     link: TemperatureScaling | None
 
-    def adjusted(self, counted: Counted) -> Counted:
+    def adjusted(self, counted: SampledMetric) -> SampledMetric:
         """Say how many independent labels are worth as much as these, and how much more they vary.
 
         First as if all that go together agreed (Kish's number, of those that move the metric), so that no error in ten
@@ -319,16 +297,21 @@ class _Decided:
             counted = replace(counted, n_rows=1 / (squares * share))
         slope = counted.slopes(counted.smooth)
         each = slope / total
-        if counted.known:  # rows of a class weigh what its prior is to what they are
-            seen = self._weights.sum(axis=0)[: len(slope)]
-            seen = np.pad(seen, (0, len(slope) - len(seen)))  # no row is of a decision that is no class
+        if counted.prior_known:  # rows of a class weigh what its prior is to what they are
+            class_weights = self._weights.sum(axis=0)[: len(slope)]
+            class_weights = np.pad(
+                class_weights, (0, len(slope) - len(class_weights))
+            )  # no row is of a decision that is no class
             rise = counted.smooth.sum(axis=1)
-            each = slope * np.divide(rise, seen, out=np.zeros(len(seen)), where=seen > 0)[:, None]
+            each = (
+                slope
+                * np.divide(rise, class_weights, out=np.zeros(len(class_weights)), where=class_weights > 0)[:, None]
+            )
         # What was smoothed is one more label of each class, whatever there is.
         smoothed = float(inner(slope**2, counted.extra)) / counted.n_rows**2
         squares, free = self._sum_of_squares(each)
         more = (squares + smoothed) / max(counted.variance, float(np.finfo(float).tiny))
-        return replace(counted, more=max(more, _SAME), free=free)
+        return replace(counted, design_effect=max(more, _SAME), degrees_of_freedom=free)
 
     @cached_property
     def _weights(self) -> FloatArray:
@@ -345,13 +328,13 @@ class _Decided:
         def ask(rows: Any) -> tuple[NDArray[Any], FloatArray, float]:
             proba = rows.proba if link is None else link.view(rows.proba)
             decided = rule.decide(RuleRows(proba, rows.start))
-            own = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
-            own = own if rows.weight is None else own * rows.weight
+            moved = table[rows.codes[:, outputs], decided[:, outputs]].sum(axis=1)
+            moved = moved if rows.weight is None else moved * rows.weight
             if rows.cluster is None:
-                squares = own**2 if rows.repeats is None else own**2 / np.maximum(rows.repeats, 1.0)
+                squares = moved**2 if rows.repeats is None else moved**2 / np.maximum(rows.repeats, 1.0)
                 return np.empty(0, dtype=np.intp), np.empty(0), float(squares.sum())
             clusters, place = np.unique(rows.cluster, return_inverse=True)
-            return clusters, np.asarray(np.bincount(place.reshape(-1), own), dtype=np.float64), 0.0
+            return clusters, np.asarray(np.bincount(place.reshape(-1), moved), dtype=np.float64), 0.0
 
         clusters, sums, squares = self.problem.source.reduce(ask, _joined)
         if len(clusters) == 0:
@@ -362,6 +345,6 @@ class _Decided:
 
 
 def _joined(
-    one: tuple[NDArray[Any], FloatArray, float], other: tuple[NDArray[Any], FloatArray, float]
+    first: tuple[NDArray[Any], FloatArray, float], second: tuple[NDArray[Any], FloatArray, float]
 ) -> tuple[NDArray[Any], FloatArray, float]:
-    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]), one[2] + other[2]
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]), first[2] + second[2]

@@ -262,11 +262,11 @@ class Evaluation(Mapping[str, Comparison]):
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return a dict of numbers per metric, for ``pandas.DataFrame.from_dict(..., orient="index")``."""
-        return {name: _numbers(one) for name, one in self.comparisons.items()}
+        return {name: _numbers(comparison) for name, comparison in self.comparisons.items()}
 
     def __repr__(self) -> str:
         head = ["metric", self.title, self.against, "difference"]
-        rows = [head, *([name, *_cells(one)] for name, one in self.comparisons.items())]
+        rows = [head, *([name, *_cells(comparison)] for name, comparison in self.comparisons.items())]
         widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([f"{self.n_rows} rows, with 95 % intervals:", *lines, *self.notes])
@@ -281,6 +281,6 @@ def _numbers(comparison: Comparison) -> dict[str, float]:
 
 
 def _cells(comparison: Comparison) -> list[str]:
-    plain = [(comparison.value, ".4f"), (comparison.baseline, ".4f"), (comparison.difference, "+.4f")]
+    estimates = [(comparison.value, ".4f"), (comparison.baseline, ".4f"), (comparison.difference, "+.4f")]
     # Adding 0 turns -0 into 0.
-    return [f"{one.estimate + 0.0:{form}} [{one.low + 0.0:{form}}, {one.high + 0.0:{form}}]" for one, form in plain]
+    return [f"{e.estimate + 0.0:{form}} [{e.low + 0.0:{form}}, {e.high + 0.0:{form}}]" for e, form in estimates]

@@ -181,6 +181,16 @@ class Objective:
         metric = self.metrics[group]._of_rows(self.grouping.total[group])
         return metric.bind(self.priors[group, :k], self.labels[group]).value(C[:, :k, :k])
 
+    def values_at_own_priors(self, C: FloatArray) -> FloatArray:
+        """Return psi_g of pooled confusions (S, G, K, K) as (S, G), each bound to its own class priors."""
+        out = np.empty(C.shape[:2])
+        for groups, _ in self.bound:
+            k, first = int(self.grouping.n_classes[groups[0]]), int(groups[0])
+            stack = C[:, groups, :k, :k].reshape(-1, k, k)
+            metric = self.metrics[first]._of_rows(np.tile(self.grouping.total[groups], len(C)))
+            out[:, groups] = metric.bind(stack.sum(axis=2), self.labels[first]).value(stack).reshape(len(C), -1)
+        return out
+
     @cached_property
     def row_priors(self) -> FloatArray:
         """Class priors (G, K) of the rows alone, without the padding."""

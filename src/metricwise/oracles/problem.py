@@ -37,7 +37,7 @@ from .smoothing import pad
 __all__ = [
     "InMemory",
     "Problem",
-    "Recipe",
+    "FitStrategy",
     "argmax_rule",
     "mixed",
 ]
@@ -49,7 +49,7 @@ _SHIFT_TOL = 1e-9
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FitStrategy:
     """How a rule is fitted to rows.
 
     Parameters
@@ -200,13 +200,13 @@ class Problem:
         """Return the passes over all rows since so many entries had been read."""
         return in_passes(self.source.passes.entries - entries, self.n_rows, self.schema.n_outputs)
 
-    def objective(self, oracle: Oracle, recipe: Recipe | None = None) -> Objective:
+    def objective(self, oracle: Oracle, recipe: FitStrategy | None = None) -> Objective:
         """Bind the metric to the class priors that an oracle counts.
 
         Parameters
         ----------
         oracle : Oracle
-        recipe : Recipe, optional
+        recipe : FitStrategy, optional
             What a rule is fitted by, rather than judged: where there are labels and the metric counts every class
             alike, classes that no label shows are padded (:func:`metricwise.oracles.smoothing.pad`).
         """

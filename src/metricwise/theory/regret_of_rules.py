@@ -17,7 +17,7 @@ from ..fitting.solving import Settings, fit
 from ..goals.for_outputs import resolve_for
 from ..metrics.aim import Aim
 from ..metrics.resolution import to_maximise
-from ..oracles.problem import Problem, Recipe, mixed
+from ..oracles.problem import FitStrategy, Problem, mixed
 from ..rules.base import Rule, RuleRows
 from ._checks import MetricLike
 
@@ -159,7 +159,7 @@ def regret(
         mixed(np.stack([oracle.confusion_of(rule.decide(RuleRows(estimate))) for rule in rules]), shares)
     )
     # Only for concave metrics can a mixture be found that is sure to be best.
-    recipe = Recipe(confusion="expected", recalibrate=False)
+    recipe = FitStrategy(confusion="expected", recalibrate=False)
     fitted = fit(problem, recipe, Settings(randomized=objective.concave))
     bound = fitted.certificate.upper_bound
     if fitted.value < value:  # by rounding, or because the solver is no exact one

@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 import metricwise as mw
 from engines import served_by
-from metricwise.fitting import selection
+from metricwise.fitting import samples
 from metricwise.fitting.constraints.validate import Refits
 from worlds import draw_flags, sigmoid
 
@@ -68,7 +68,7 @@ class Record:
 
 def test_copies_are_noticed_where_a_sample_judges(monkeypatch):
     """Ten copies of 400 rows, of which a sample judges, make no margin smaller, and no interval narrower."""
-    monkeypatch.setattr(selection, "_LARGE", 2_000)
+    monkeypatch.setattr(samples, "MAX_ROWS", 2_000)
     record = Record("accuracy", "recall >= 0.8")
     for seed in range(40):
         p, y = some_rows(400, seed)
@@ -140,7 +140,7 @@ def test_counts_and_rows_promise_alike():
 
 def test_rows_in_chunks_know_their_copies(monkeypatch):
     """Copies lie in different chunks, and are one row each all the same."""
-    monkeypatch.setattr(selection, "_LARGE", 1_000)
+    monkeypatch.setattr(samples, "MAX_ROWS", 1_000)
     p, y = some_rows(300, 0)
     p, y = np.tile(p, 10), np.tile(y, 10)
     call = {

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
-from ...inference import Candidate, ConstraintResult, Estimate, Gain
-from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
-from ...inference.uncertainty import count_independent
-from ...oracles.problem import Problem, Recipe
+from ...inference import Candidate, ConstraintResult, Estimate
+from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
+from ...inference.spread import count_independent
+from ...oracles.problem import FitStrategy, Problem
 from ...rules.metadata import RuleMetadata
 from ...solvers.constrained import InfeasibleError
-from ..selection import judging_rows, noticing_copies
+from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .resolve import InfeasibleConstraintsError, explain_infeasible
 from .search import Found, NoSingleRuleError, Search
 from .validate import Refits, Unseen
 
-__all__ = ["ConstrainedFit", "Pledge", "fit_within"]
+__all__ = ["Pledge", "fit_within"]
 
 FloatArray = NDArray[np.float64]
 
@@ -76,50 +76,23 @@ class Pledge:
         return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedFit:
-    """The best rule that keeps constraints.
-
-    Parameters
-    ----------
-    fitted : FittedRule
-        Its notes say how constraints are met.
-    recipe : Recipe
-        By which it was fitted.
-    constraints : tuple of ConstraintResult
-        How each one is met.
-    candidates : tuple of Candidate
-        The recipes that were compared.
-    gain : Gain or None
-        Estimated gain over argmax on new rows.
-    value_on_new_rows : Estimate or None
-    """
-
-    fitted: FittedRule
-    recipe: Recipe
-    constraints: tuple[ConstraintResult, ...]
-    candidates: tuple[Candidate, ...]
-    gain: Gain | None
-    value_on_new_rows: Estimate | None
-
-
 def fit_within(
     problem: Problem,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[FitStrategy],
     settings: Settings,
     pledge: Pledge,
     *,
     seed: int = 0,
     metadata: RuleMetadata | None = None,
     stage: Callable[[str], None] = lambda _: None,
-    challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
-) -> ConstrainedFit:
+    challenger: Callable[[FitStrategy], FitStrategy | None] = lambda _: None,
+) -> tuple[FittedRule, FitStrategy]:
     """Fit the best rule that keeps constraints.
 
     Parameters
     ----------
     problem : Problem
-    recipes : sequence of Recipe
+    recipes : sequence of FitStrategy
         That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
     settings : Settings
     pledge : Pledge
@@ -134,7 +107,9 @@ def fit_within(
 
     Returns
     -------
-    ConstrainedFit
+    FittedRule
+    FitStrategy
+        By which it was fitted.
 
     Raises
     ------
@@ -144,9 +119,9 @@ def fit_within(
     read_before = problem.source.passes.entries
     stage("keeping constraints")
     if problem.labelled and (pledge.confidence is not None or len(recipes) > 1):
-        problem = noticing_copies(problem)
+        problem = with_copies_clustered(problem)
 
-    def search_by(recipe: Recipe) -> Search:
+    def search_by(recipe: FitStrategy) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
         return Search(problem, recipe, link, pledge.constraints, settings)
 
@@ -262,7 +237,7 @@ class _Task:
         return found, margins
 
     def _short(
-        self, counted: Sequence[Counted | Apart], levels: Sequence[float]
+        self, counted: Sequence[SampledMetric | SampledGap], levels: Sequence[float]
     ) -> tuple[NDArray[np.bool_], FloatArray]:
         """Which bounds are not kept at levels of confidence, (Q, 2), and the margins that this asks for."""
         short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
@@ -279,7 +254,7 @@ class _Task:
     # ----------------------------------------------------------------------------------------------- unseen rows
 
     def choose(
-        self, searches: Sequence[Search], challenger: Callable[[Recipe], Search | None]
+        self, searches: Sequence[Search], challenger: Callable[[FitStrategy], Search | None]
     ) -> tuple[Search, Unseen | None]:
         """Return the search whose rules do best on rows that resamples left out, and what they say of those.
 
@@ -329,7 +304,7 @@ class _Task:
         seen: Unseen | None,
         metadata: RuleMetadata | None,
         read_before: int,
-    ) -> ConstrainedFit:
+    ) -> tuple[FittedRule, FitStrategy]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         problem, pledge = self.problem, self.pledge
         names = list({one.promise: one.name for one in pledge.constraints}.values())
@@ -353,7 +328,8 @@ class _Task:
         result = replace(result, alternative=alternative, notes=tuple(notes))
         fitted = present(problem, search.recipe, search.oracle, search.objective, result, metadata, read_before)
         gain, value = (None, None) if seen is None else seen.worth(fitted, self.n_independent)
-        return ConstrainedFit(fitted, search.recipe, constraints, self.tried, gain, value)
+        fitted = replace(fitted, constraints=constraints, candidates=self.tried, gain=gain, value_on_new_rows=value)
+        return fitted, search.recipe
 
     def _single_value(self, search: Search, margins: FloatArray) -> float | None:
         try:
@@ -388,7 +364,7 @@ class _Task:
         one: Limit | Difference,
         found: Found,
         margins: FloatArray,
-        own: Counted | Apart | None,
+        own: SampledMetric | SampledGap | None,
         shift: float | None,
     ) -> ConstraintResult:
         """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
@@ -424,7 +400,7 @@ class _Task:
         return [f"Constraints satisfied on the given rows: {kept}.", words]
 
 
-def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Search | None:
+def _if_any(recipe: FitStrategy | None, search_by: Callable[[FitStrategy], Search]) -> Search | None:
     return None if recipe is None else search_by(recipe)
 
 

@@ -17,8 +17,8 @@ from ...core.errors import argument
 from ...core.losses import Loss
 from ...core.notes import Note, NoteKind
 from ...goals.constraint import Constraint, Limit, Limits
-from ...inference.confidence_limits import Apart, Counted, counted_by
-from ...oracles.problem import Problem, Recipe
+from ...inference.confidence_limits import SampledGap, SampledMetric, counted_by
+from ...oracles.problem import FitStrategy, Problem
 from ...rules.calibration import TemperatureScaling
 from ...solvers import Outcome, SolverResult
 from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
@@ -71,7 +71,7 @@ class _Piece:
     ----------
     problem : Problem
         Of these outputs.
-    recipe : Recipe
+    recipe : FitStrategy
     link : TemperatureScaling or None
     constraints : sequence of Constraint
         Whose outputs are positions among these.
@@ -81,7 +81,7 @@ class _Piece:
     def __init__(
         self,
         problem: Problem,
-        recipe: Recipe,
+        recipe: FitStrategy,
         link: TemperatureScaling | None,
         constraints: Sequence[Constraint],
         settings: Settings,
@@ -245,7 +245,7 @@ class Search:
     Parameters
     ----------
     problem : Problem
-    recipe : Recipe
+    recipe : FitStrategy
     link : TemperatureScaling or None
     constraints : sequence of Constraint
     settings : Settings
@@ -254,7 +254,7 @@ class Search:
     def __init__(
         self,
         problem: Problem,
-        recipe: Recipe,
+        recipe: FitStrategy,
         link: TemperatureScaling | None,
         constraints: Sequence[Constraint],
         settings: Settings,
@@ -335,6 +335,6 @@ class Search:
         _, which, piece = self.pieces[0]
         return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
 
-    def counted(self, found: Found) -> list[Counted | Apart]:
+    def counted(self, found: Found) -> list[SampledMetric | SampledGap]:
         """Return the constraints as labels count them for a rule."""
         return counted_by(self.problem, self.limits, found.judged, found.result.rule, self.link)

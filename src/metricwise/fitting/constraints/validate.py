@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from ...goals.constraint import Constraint
 from ...inference import Candidate, Estimate, Gain
-from ...inference.uncertainty import Spread, influence, within
+from ...inference.decisions import Decisions
+from ...inference.judge import Judge
+from ...inference.spread import Spread, clip_interval
 from ...kernels import code_type
-from ...oracles.problem import InMemory, Recipe, argmax_rule
+from ...oracles.problem import FitStrategy, InMemory, argmax_rule
 from ...solvers.constrained import InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
@@ -59,13 +61,11 @@ class Unseen:
     @cached_property
     def _influence(self) -> tuple[FloatArray, FloatArray]:
         """How far each row moves the aim of these decisions, and its difference to that of argmax."""
-        own, plain = (
-            influence(self.problem, codes)[1]
-            for codes in (self.decisions, self.problem.decide(argmax_rule(self.problem)))
-        )
+        judge, argmax = Judge(self.problem), self.problem.decide(argmax_rule(self.problem))
+        own, plain = (judge.score(Decisions.of_codes(codes)).influence for codes in (self.decisions, argmax))
         return own, own - plain
 
-    def candidate(self, recipe: Recipe) -> Candidate:
+    def candidate(self, recipe: FitStrategy) -> Candidate:
         """Return what a recipe was worth."""
         plain = self.problem.value_of(self.problem.decide(argmax_rule(self.problem)))
         error = Spread.of(self.problem).error(self._influence[1])
@@ -87,8 +87,8 @@ class Unseen:
         share = self._share(spread, n_independent)
         value = fitted.value - self.flattery
         half = spread.quantile * spread.error(more, share)
-        gain = within(value - fitted.baseline, half, low - high, high - low)
-        return Gain(*gain), Estimate(*spread.limits(value, spread.error(own, share), low, high))
+        gain = clip_interval(value - fitted.baseline, half, low - high, high - low)
+        return Gain(*gain), Estimate(*spread.interval(value, spread.error(own, share), low, high))
 
 
 class Refits:
@@ -115,7 +115,7 @@ class Refits:
         # Optimism falls with the number of independent rows, of which resamples have fewer.
         self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
 
-    def unseen(self, recipe: Recipe, margins: FloatArray) -> Unseen | None:
+    def unseen(self, recipe: FitStrategy, margins: FloatArray) -> Unseen | None:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(

@@ -14,7 +14,7 @@ from ...core.schema import Schema
 from ...data.probabilities import read_proba
 from ...data.sources.memory import MemorySource
 from ...fitting.metadata import losses_of
-from ...inference.judging import Decisions, compare
+from ...inference.decisions import Decisions
 from ...inference.results import Comparison, Estimate
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
@@ -90,7 +90,9 @@ def count_output_gains(problem: InMemory, rule: Rule) -> Gains:
     moved = oracle.confusion_of(rule_decisions.drawn) - oracle.confusion_of(argmax_decisions.drawn)
     outputs = _most_changed(labelled, np.abs(moved).sum(axis=(1, 2)))
     comparisons = [
-        compare(problem.of_outputs(np.array([m])), [_of_output(rule_decisions, m), _of_output(argmax_decisions, m)])
+        Judge(problem.of_outputs(np.array([m]))).compare(
+            [rule_decisions.of_outputs(slice(m, m + 1)), argmax_decisions.of_outputs(slice(m, m + 1))]
+        )
         for m in outputs
     ]
     by = "group" if schema.n_groups > 1 else "output"
@@ -110,7 +112,7 @@ def count_class_gains(problem: InMemory, rule: Rule) -> Gains:
     classes = _most_changed(labelled, (moved.sum(axis=0) + moved.sum(axis=1))[: len(labels)])
     metric = problem.aim.metric._of_output(0)._class_metric() or FBeta(index=1)
     comparisons = [
-        compare(_against_rest(problem, j, metric), [_of_class(decisions, j) for decisions in both]) for j in classes
+        Judge(_against_rest(problem, j, metric)).compare([decisions.of_class(j) for decisions in both]) for j in classes
     ]
     name = metric.name if problem.allowed is None else f"{metric.name} (abstentions are misses)"
     return _gains("class", name, [str(labels[j]) for j in classes], comparisons, int(labelled.sum()))
@@ -131,12 +133,6 @@ def _most_changed(labelled: NDArray[np.bool_], moved: FloatArray) -> list[int]:
     return [int(place) for place in places]
 
 
-def _of_output(decisions: Decisions, m: int) -> Decisions:
-    shares = decisions.shares if len(decisions.shares) == 1 else decisions.shares[m : m + 1]
-    codes = tuple(part[:, m : m + 1] for part in decisions.codes)
-    return Decisions(codes, shares, decisions.drawn[:, m : m + 1])
-
-
 def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
     """Return the problem of class j of a single output against the rest."""
     rows = problem.source.rows
@@ -144,11 +140,6 @@ def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
     codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
     binary_rows = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
     return InMemory(MemorySource(binary_rows, Schema.of_codes([2])), Aim(metric, "micro", np.ones(1)))
-
-
-def _of_class(decisions: Decisions, j: int) -> Decisions:
-    codes = tuple((part == j).astype(part.dtype) for part in decisions.codes)
-    return Decisions(codes, decisions.shares, (decisions.drawn == j).astype(decisions.drawn.dtype))
 
 
 def _gains(

@@ -1,14 +1,13 @@
-"""Values of the worst of several sensitive groups, and of the largest gap between two of them, with intervals.
+"""The value of the worst sensitive group, and the largest gap between two groups, with intervals.
 
-Both are the largest of several numbers, of which any might be the largest among all rows like those given. So the
-interval of the largest reaches as far as that of any of them does to one side, and to the other as far as the interval
-of each does if all of them are to hold at once. Must not know what users hand over, nor rules.
+Any group may be the worst in the population. So an interval extends on one side as far as that of any group, and on
+the other as far as the intervals of all groups that hold at once. Must not know user input, nor rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -16,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
+from ..data.sensitive import SensitiveFeatures
 from ..data.sources.memory import MemorySource
+from ..inference.decisions import Decisions
+from ..inference.judge import Judge, Scored
+from ..inference.results import Comparison, Estimate
+from ..inference.spread import Spread
 from ..metrics.aim import Aim
 from ..oracles.problem import InMemory
-from .judging import Decisions, Judged, judge, judge_pair
-from .results import Comparison, Estimate
-from .uncertainty import Spread
 
 __all__ = ["GroupRows", "compare_gap", "compare_worst", "rows_of_groups"]
 
@@ -41,31 +42,20 @@ class GroupRows:
     both: tuple[Decisions, Decisions]
 
 
-def rows_of_groups(
-    source: MemorySource, names: Sequence[Any], codes: IntArray, both: Sequence[Decisions]
-) -> list[GroupRows]:
-    """Return the rows of every group that has labels.
+def rows_of_groups(source: MemorySource, sensitive: SensitiveFeatures, both: Sequence[Decisions]) -> list[GroupRows]:
+    """Return the rows of every group that has labels, with decisions about the outputs of that group.
 
-    Parameters
-    ----------
-    source : MemorySource
-        Of M outputs.
-    names : sequence
-        Of the groups.
-    codes : ndarray of shape (N,)
-        The group of each row.
-    both : two Decisions
-        About the outputs once for every group, one group after the other.
+    `both` decide the outputs once for every group, one group after the other.
     """
-    found, n_outputs = [], source.schema.n_outputs
-    for g, name in enumerate(names):
-        rows = np.flatnonzero(codes == g)
-        some = MemorySource(source.take(rows), source.schema, source.passes)
-        if some.class_weights.sum() > 0:
+    groups, n_outputs = [], source.schema.n_outputs
+    for g, name in enumerate(sensitive.groups.names):
+        rows = np.flatnonzero(sensitive.codes == g)
+        of_group = MemorySource(source.take(rows), source.schema, source.passes)
+        if of_group.class_weights.sum() > 0:
             outputs = slice(g * n_outputs, (g + 1) * n_outputs)
-            first, second = (own.take(rows).of_outputs(outputs) for own in both)
-            found.append(GroupRows(name, rows, some, (first, second)))
-    return found
+            first, second = (decisions.take(rows).of_outputs(outputs) for decisions in both)
+            groups.append(GroupRows(name, rows, of_group, (first, second)))
+    return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +66,19 @@ class _Part:
     halves: FloatArray  # (3,)
     widened: FloatArray  # (3,), if the intervals of all parts are to hold at once
 
+    @classmethod
+    def of(cls, values: Sequence[float], errors: Sequence[float], n_effective: float, n_intervals: int) -> _Part:
+        """Return the part with Student's quantiles, those of all intervals by Bonferroni's correction."""
+        from scipy.special import stdtrit
+
+        free = max(n_effective - 1.0, 1.0)
+        single, joint = (float(stdtrit(free, 1.0 - _ERROR / (2 * n))) for n in (1, n_intervals))
+        return cls(np.array(values), np.array(errors) * single, np.array(errors) * joint)
+
 
 def _compare_largest(parts: Sequence[_Part], low: float, high: float, sign: float = 1.0) -> Comparison:
     """Compare the largest of several numbers (the smallest, with the sign -1) with that of the baseline."""
-    values, halves, widened = (np.stack([getattr(part, name) for part in parts]) for name in _Part.__annotations__)
+    values, halves, widened = (np.stack([getattr(p, name) for p in parts]) for name in ("values", "halves", "widened"))
     values = sign * values
     largest = values.max(axis=0)
     ends = [(float((values[:, s] - widened[:, s]).max()), float((values[:, s] + halves[:, s]).max())) for s in range(2)]
@@ -119,24 +118,13 @@ def _change(
     return max(low, ends[0][0] - ends[1][1]), min(high, ends[0][1] - ends[1][0])
 
 
-# -------------------------------------------------------------------------------------------------------------- groups
-
-
 def compare_worst(groups: Sequence[GroupRows], aim: Aim) -> Comparison:
     """Compare the smallest value of a metric over groups."""
     parts = []
-    for one in groups:
-        problem = InMemory(one.source, aim)
-        spread = Spread.of(problem)
-        pair = judge_pair(problem, list(one.both), spread)
-        errors = np.array(pair.errors)
-        parts.append(
-            _Part(
-                np.array(pair.values),
-                errors * _quantile(spread.n_independent, 1),
-                errors * _quantile(spread.n_independent, len(groups)),
-            )
-        )
+    for group in groups:
+        judge = Judge(InMemory(group.source, aim))
+        values, errors = judge.pair(group.both)
+        parts.append(_Part.of(values, errors, judge.spread.n_independent, len(groups)))
     return _compare_largest(parts, *aim.metric.range, sign=-1.0)
 
 
@@ -148,33 +136,34 @@ def compare_gap(source: MemorySource, groups: Sequence[GroupRows], aims: Sequenc
             problem=f"metrics: {name} compares groups, but only {groups[0].name!r} has labelled rows",
             remedy="provide labelled rows of at least two groups",
         )
-    spread = Spread.of_rows_in(source)
+    spread = Spread.of(source)
     n_pairs = len(aims) * len(groups) * (len(groups) - 1) // 2
     parts = []
     for aim in aims:
-        judged = [_judged_group(one, aim, name) for one in groups]
+        scores = [_score_group(group, aim, name) for group in groups]
         for g, h in permutations(range(len(groups)), 2):
-            errors = [_error(spread, [groups[g].rows, groups[h].rows], [judged[g][s], judged[h][s]]) for s in range(2)]
-            change = [_difference(*judged[g]), _difference(*judged[h])]
-            errors.append(_error(spread, [groups[g].rows, groups[h].rows], change))
-            free = min(Spread.of_rows_in(groups[one].source).n_independent for one in (g, h))
-            values = np.array([judged[g][s].value - judged[h][s].value for s in range(2)])
-            halves = np.array(errors)
-            parts.append(_Part(values, halves * _quantile(free, 1), halves * _quantile(free, n_pairs)))
+            pair = [
+                (scores[g][0], scores[h][0]),
+                (scores[g][1], scores[h][1]),
+                (_difference(*scores[g]), _difference(*scores[h])),
+            ]
+            errors = [_error(spread, (groups[g].rows, groups[h].rows), sides) for sides in pair]
+            values = [first.value - second.value for first, second in pair[:2]]
+            n_effective = min(scores[g][0].n_effective, scores[h][0].n_effective)
+            parts.append(_Part.of(values, errors, n_effective, n_pairs))
     low = min(aim.metric.range[0] for aim in aims)
     high = max(aim.metric.range[1] for aim in aims)
     return _compare_largest(parts, 0.0, high - low)
 
 
-def _judged_group(one: GroupRows, aim: Aim, name: str) -> tuple[Judged, Judged]:
-    problem = InMemory(one.source, aim)
-    spread = Spread.of(problem)
-    first, second = (judge(problem, own, spread) for own in one.both)
-    if not first.moves:
+def _score_group(group: GroupRows, aim: Aim, name: str) -> tuple[Scored, Scored]:
+    judge = Judge(InMemory(group.source, aim))
+    first, second = (judge.score(decisions, unshown=True) for decisions in group.both)
+    if not first.can_move:
         raise InvalidParameter(
             "metrics",
             problem=(
-                f"metrics: {name} is the same whatever is predicted in the group {one.name!r}, because no "
+                f"metrics: {name} is the same whatever is predicted in the group {group.name!r}, because no "
                 "row of it is of a class that it is about"
             ),
             remedy="leave the metric out, or provide such rows",
@@ -182,22 +171,17 @@ def _judged_group(one: GroupRows, aim: Aim, name: str) -> tuple[Judged, Judged]:
     return first, second
 
 
-def _difference(one: Judged, other: Judged) -> Judged:
-    return Judged(one.value - other.value, one.rows - other.rows, one.unseen - other.unseen)
+def _difference(first: Scored, second: Scored) -> Scored:
+    return replace(
+        first,
+        value=first.value - second.value,
+        influence=first.influence - second.influence,
+        unshown=first.unshown - second.unshown,
+    )
 
 
-def _error(spread: Spread, rows: Sequence[IntArray], judged: Sequence[Judged]) -> float:
-    """Standard error of the difference of a metric between two groups, whose rows may belong together."""
-    total = np.zeros(int(max(own.max() for own in rows)) + 1)
-    for sign, own, one in zip((1.0, -1.0), rows, judged, strict=True):
-        total[own] = sign * one.rows
-    some = np.concatenate(rows)
-    unseen = float(np.linalg.norm(np.concatenate([one.unseen.ravel() for one in judged])))
-    return float(np.hypot(spread.of_rows(some).error(total[some]), unseen))
-
-
-def _quantile(n_independent: float, n_intervals: int) -> float:
-    """Quantile of Student's distribution for the half of a 95 % interval, if so many are to hold at once."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(n_independent - 1.0, 1.0), 1.0 - _ERROR / (2 * n_intervals)))
+def _error(spread: Spread, rows: Sequence[IntArray], scores: Sequence[Scored]) -> float:
+    """Standard error of the difference of a metric between two groups, whose rows may be in the same clusters."""
+    influence = np.concatenate([scores[0].influence, -scores[1].influence])
+    unshown = float(np.linalg.norm(np.concatenate([score.unshown.ravel() for score in scores])))
+    return float(np.hypot(spread.take(np.concatenate(rows)).error(influence), unshown))

@@ -12,7 +12,10 @@ import worlds
 from metricwise.core.rows import Rows
 from metricwise.fitting import selection
 from metricwise.fitting.bagging import draw
-from metricwise.inference import uncertainty
+from metricwise.fitting.threshold_range import threshold_range
+from metricwise.inference.decisions import Decisions
+from metricwise.inference.judge import Judge
+from metricwise.inference.spread import Spread
 from problems import read_problem
 from profiles import examples
 
@@ -109,6 +112,10 @@ def test_argmax_gains_nothing_for_sure():
 # ------------------------------------------------------------------------------------------------- standard errors
 
 
+def score(problem, codes):
+    return Judge(problem).score(Decisions.of_codes(codes))
+
+
 def f1_of(y, decided):
     return 2 * np.sum(y * decided) / max(y.sum() + decided.sum(), 1)
 
@@ -119,8 +126,8 @@ def test_clusters_vary_as_one():
     proba, y, options = in_groups(rng, n_groups=60)
     problem = read_problem(proba, y, "f1", **options).sample(600, 0)
     decided = (proba > 0.3).astype(int)
-    spread = uncertainty.Spread.of(problem)
-    _, rows = uncertainty.influence(problem, decided[:, None])
+    spread = Spread.of(problem)
+    rows = score(problem, decided[:, None]).influence
     members = np.arange(600).reshape(60, 10)
     values = []
     for _ in range(600):
@@ -128,11 +135,12 @@ def test_clusters_vary_as_one():
         values.append(f1_of(y[drawn], decided[drawn]))
     assert spread.n_clusters == 60
     assert spread.error(rows) == pytest.approx(np.std(values), rel=0.15)
-    apart = uncertainty.Spread.of(read_problem(proba, y, "f1").sample(600, 0))
+    apart = Spread.of(read_problem(proba, y, "f1").sample(600, 0))
     assert apart.error(rows) < 0.6 * spread.error(rows)
     other = (proba > 0.5).astype(int)
     both = [f1_of(y[drawn], decided[drawn]) - f1_of(y[drawn], other[drawn]) for drawn in _resampled(rng, members, 400)]
-    error = uncertainty.bootstrap_errors(problem, decided[:, None], other[:, None], 400).difference
+    pair = [Decisions.of_codes(codes[:, None]) for codes in (decided, other)]
+    error = Judge(problem).bootstrap(pair, n=400).difference
     assert error == pytest.approx(np.std(both), rel=0.2)
 
 
@@ -166,8 +174,10 @@ def test_intervals_of_a_class_that_argmax_hardly_predicts_are_those_of_new_rows(
     assert (np.mean(inside, axis=0) >= 0.85).all()
 
 
-def moves_of_blocks(problem, resamples, decided):
-    return selection._moves(problem, decided, *selection._value_and_without(problem, resamples, decided))
+def score_blocks(problem, resamples, decided):
+    judge = selection._BlockJudge(problem, resamples.rows)
+    influence = judge.score(Decisions.of_codes(decided)).influence
+    return influence, judge.spread.error(influence)
 
 
 def test_the_spread_of_blocks_of_two_groups_is_the_textbooks():
@@ -182,9 +192,9 @@ def test_the_spread_of_blocks_of_two_groups_is_the_textbooks():
     problem = read_problem(proba, y, "hamming_accuracy", groups=group).sample(40, 0)
     resamples = draw(problem, rng)
     right = (proba > 0.5) == y
-    blocks = moves_of_blocks(problem, resamples, (proba > 0.5).astype(np.intp))
+    _, error = score_blocks(problem, resamples, (proba > 0.5).astype(np.intp))
     expected = abs(right[group == 0].mean() - right[group == 1].mean()) / 2
-    assert selection._spread(problem, resamples).error(blocks) == pytest.approx(expected, rel=1e-6)
+    assert error == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("average", ["macro", "micro"])
@@ -201,12 +211,10 @@ def test_blocks_of_rows_say_how_far_very_many_outputs_vary(average):
         problem = read_problem(proba, y, "f1", average=average).sample(240, 0)
         resamples = draw(problem, rng)
         decided = (proba > 0.3).astype(np.intp)
-        blocks = moves_of_blocks(problem, resamples, decided)
+        blocks, error = score_blocks(problem, resamples, decided)
         assert blocks.shape == (12,)
         assert blocks.sum() == pytest.approx(0, abs=1e-12)
-        error = selection._spread(problem, resamples).error(blocks)
-        _, rows = uncertainty.influence(problem, decided)
-        ratios.append(error / uncertainty.Spread.of(problem).error(rows))
+        ratios.append(error / Spread.of(problem).error(score(problem, decided).influence))
     assert 0.75 < np.mean(ratios) < 1.25
     assert max(ratios) < 2
 
@@ -224,19 +232,20 @@ def test_rows_that_count_several_vary_as_several(seed):
     many = read_problem(proba[order], y[order], "f1", groups=np.arange(len(order))).sample(len(order), 0)
     decided = rng.integers(0, 2, (40, 1))
     decided[1] = 1
-    (value, rows), (same, single) = (uncertainty.influence(*pair) for pair in ((few, decided), (many, decided[order])))
-    assert value == pytest.approx(same)
+    few_score, many_score = score(few, decided), score(many, decided[order])
+    assert few_score.value == pytest.approx(many_score.value)
+    assert few_score.n_effective == many_score.n_effective == len(order)
     n = len(order)
-    spread = uncertainty.Spread.of(few).error(rows)
-    assert spread == pytest.approx(uncertainty.Spread.of(many).error(single) * np.sqrt((n - 1) / n))
+    spread = Spread.of(few).error(few_score.influence)
+    assert spread == pytest.approx(Spread.of(many).error(many_score.influence) * np.sqrt((n - 1) / n))
     rule = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**FIXED)).rule
-    ranges = [uncertainty.threshold_range(problem, rule) for problem in (few, many)]
+    ranges = [threshold_range(problem, rule) for problem in (few, many)]
     np.testing.assert_allclose(ranges[0], ranges[1], atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [5, 10, 40, 1_000])
 def test_few_clusters_widen(n):
-    quantile = uncertainty.Spread(None, None, n).quantile
+    quantile = Spread(None, None, n).quantile
     assert quantile == pytest.approx(stats.t.ppf(0.975, n - 1), rel=0.02)
 
 
@@ -245,9 +254,9 @@ def test_draws_are_of_the_mean_and_spread_of_the_rows(groups):
     repeats = np.array([1.0, 4.0, 9.0])
     cluster = np.array([0, 0, 1])
     spread = {
-        None: uncertainty.Spread(None, None, 3),
-        "groups": uncertainty.Spread(cluster, None, 2),
-        "repeats": uncertainty.Spread(None, repeats, 3),
+        None: Spread(None, None, 3),
+        "groups": Spread(cluster, None, 2),
+        "repeats": Spread(None, repeats, 3),
     }[groups]
     draws = spread.draws(20_000, np.random.default_rng(0))
     np.testing.assert_allclose(draws.mean(axis=0), 1, atol=0.03)
@@ -307,7 +316,7 @@ def test_the_error_between_thresholds_comes_from_the_rows_between_them():
     """Labels that a threshold tells apart: k rows off it lose k/N, with an error of sqrt(k)/N; 3 are as good."""
     proba = (np.arange(1_000) + 0.5) / 1_000
     problem = read_problem(proba, (proba > 0.5).astype(int), "accuracy").sample(1_000, 0)
-    low, high = uncertainty.threshold_range(problem, mw.WeightedRule.from_thresholds(0.5))[0]
+    low, high = threshold_range(problem, mw.WeightedRule.from_thresholds(0.5))[0]
     assert np.sum((proba > low) & (proba <= 0.5)) in (3, 4)
     assert np.sum((proba > 0.5) & (proba < high)) in (3, 4)
 
@@ -326,8 +335,7 @@ def test_thresholds_of_groups_have_a_wider_range():
     proba, y, options = in_groups(np.random.default_rng(4), n_groups=60)
     rule = mw.optimize(proba, y, "f1", strategy=mw.Strategy(**FIXED)).rule
     together, apart = (
-        uncertainty.threshold_range(read_problem(proba, y, "f1", **own).sample(600, 0), rule)[0]
-        for own in (options, {})
+        threshold_range(read_problem(proba, y, "f1", **own).sample(600, 0), rule)[0] for own in (options, {})
     )
     assert together[0] <= apart[0] <= apart[1] <= together[1]
     assert np.ptp(together) > np.ptp(apart)

@@ -1,0 +1,181 @@
+"""The one way from a task to a fitted rule: select, fit, build.
+
+A route is a function of a task: without constraints, with constraints, by sensitive group, or for costs per row.
+Routes other than the first are imported by the calls that need them. Must not know user input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.errors import argument
+from ..core.notes import Note, NoteKind, note_list
+from ..data.sources.memory import MemorySource
+from ..oracles.problem import Problem, argmax_rule
+from ..rules import RuleMetadata
+from ..rules.grouped import abstaining
+from ..solvers import Certificate, Outcome
+from .metadata import metadata_of, with_estimates
+from .secondary_metrics import record_rule
+from .selection import select
+from .solving import FitTask, FittedRule, fit
+from .threshold_range import threshold_range
+
+__all__ = ["Route", "fit_task", "n_stages", "route_of"]
+
+Route = Callable[[FitTask], FittedRule]
+
+_MIN_ROWS_TO_WARN = 50  # that argmax gets right without exception: the model was probably trained on them
+
+
+def route_of(task: FitTask) -> Route:
+    """Return the route of a task."""
+    if task.cost_rule is not None:
+        from .example_costs import fit_example_costs
+
+        return fit_example_costs
+    if not task.goal.constrained:
+        return fit_plain
+    return fit_groups if task.by_group else fit_constrained
+
+
+def n_stages(task: FitTask) -> int:
+    """Return the largest number of stages of a fit."""
+    selects = isinstance(task.recipes, list)
+    if task.cost_rule is not None:
+        return 2 if selects else 1
+    if not task.goal.constrained:
+        return 4 if selects else 1
+    judged = task.problem.labelled and (task.goal.confidence is not None or len(task.recipe_list) > 1)
+    other = task.without_groups() if task.by_group and task.fits_unknown_groups else None
+    return (2 if judged else 1) + (0 if other is None else n_stages(other))
+
+
+def fit_task(task: FitTask) -> FittedRule:
+    """Fit the rule of a task, and add what the user should know about it."""
+    fitted = route_of(task)(task)
+    return fitted if task.cost_rule is not None else _build(task, fitted)
+
+
+def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
+    """Return a fit with recorded metrics, values of groups, notes about the data and the estimates in its metadata."""
+    problem, recorded, by_group = task.problem, fitted.recorded, fitted.by_group
+    behind = fitted.value < fitted.baseline - 1e-12 and not fitted.constraints  # constraints have their price
+    notes = [*fitted.notes, *_data_notes(problem, behind)]
+    if not task.by_group:
+        recorded = record_rule(problem, fitted.rule)
+        if task.groups is not None:
+            from .by_group import values_by_group
+
+            text = "No constraint is about groups, so one rule decides all of them; by_group has the results of each."
+            notes.append(Note(NoteKind.GROUPS, text))
+            by_group = values_by_group(problem, task.groups, fitted.rule, task.goal.constraints)
+    rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints)
+    return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
+
+
+def _data_notes(problem: Problem, argmax_is_better: bool) -> Iterator[Note]:
+    """Yield notes about the metric, the outputs and the rows."""
+    if problem.aim.note:
+        yield Note(NoteKind.METRIC, problem.aim.note)
+    if problem.aim.average == "instance":
+        text = "The instance-average is optimised through its surrogate, the micro-average."
+        yield Note(NoteKind.METRIC, text)
+    unlearnt = np.flatnonzero(problem.keeps_argmax)
+    if len(unlearnt):
+        listing = ", ".join(map(str, unlearnt[:10])) + (", ..." if len(unlearnt) > 10 else "")
+        yield Note(NoteKind.DATA, f"Outputs without labels or with only one class keep plain argmax: {listing}.")
+    if argmax_is_better:
+        yield Note(NoteKind.WARNING, f"Plain argmax does better on these rows: try {argument('recalibrate', True)}.")
+    if problem.dependence is not None and problem.labelled:
+        yield Note(NoteKind.DATA, problem.dependence.describe())
+    source = problem.source
+    if isinstance(source, MemorySource) and source.n_rows >= _MIN_ROWS_TO_WARN and source.rows.all_right():
+        yield Note(
+            NoteKind.WARNING,
+            "The most probable class is right in every row: are these rows that the model was trained on? Use "
+            "out-of-fold probabilities, such as those of cross_val_predict.",
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------- routes
+
+
+def fit_plain(task: FitTask) -> FittedRule:
+    """Fit a rule without constraints; of several recipes, the selection decides."""
+    problem, metadata = task.problem, metadata_of(task.problem)
+    if not isinstance(task.recipes, list):
+        task.stage("fitting all rows")
+        return fit(problem, task.recipes, task.solver, metadata.updated(recipe=str(task.recipes)))
+    selection = select(problem, task.recipes, task.solver, seed=task.seed, stage=task.stage)
+    task.stage("fitting all rows")
+    metadata = metadata.updated(recipe=selection.name)
+    if selection.recipe is None:
+        fitted = _fit_argmax(problem, metadata)
+    else:
+        fitted = fit(problem, selection.recipe, task.solver, metadata, selection.rule)
+    ranges = None
+    if selection.judges.schema.n_outputs == problem.schema.n_outputs:
+        ranges = threshold_range(selection.judges, fitted.rule)
+    return replace(
+        fitted,
+        notes=(*fitted.notes, *note_list(NoteKind.SELECTION, selection.describe())),
+        gain=selection.gain,
+        value_on_new_rows=selection.value,
+        threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
+        candidates=selection.candidates,
+    )
+
+
+def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:
+    """Count plain argmax."""
+    read_before = problem.source.passes.entries
+    oracle, rule = problem.oracle(), argmax_rule(problem)
+    confusion = oracle.confusions([rule.loss])[0]
+    by_row = problem.aim.average == "instance"
+    value = problem.value_of_rule(rule) if by_row else problem.objective(oracle).value(confusion)
+    return FittedRule(
+        rule=replace(rule, metadata=metadata.updated(value=value, baseline=value)),
+        value=value,
+        baseline=value,
+        confusion=confusion[:, : problem.schema.width],
+        counted="labels",
+        certificate=Certificate(value),
+        outcome=Outcome.ARGMAX,
+        notes=(),
+        history=(value,),
+        n_passes=problem.passes_since(read_before),
+    )
+
+
+def fit_constrained(task: FitTask) -> FittedRule:
+    """Fit the best rule that satisfies constraints, none of them about a sensitive group."""
+    from .constraints.fit import Pledge, fit_within
+
+    return fit_within(
+        task.problem,
+        task.recipe_list,
+        task.settings,
+        Pledge(task.goal.constraints, task.goal.confidence),
+        seed=task.seed,
+        metadata=metadata_of(task.problem),
+        stage=task.stage,
+    )[0]
+
+
+def fit_groups(task: FitTask) -> FittedRule:
+    """Fit the best rule that satisfies constraints about sensitive groups, and the rule of rows of unknown groups."""
+    from .by_group import fit_by_group
+
+    fitted = fit_by_group(task)
+    if not task.group_aware or task.sensitive is None or task.sensitive.unknown == "refuse":
+        return fitted
+    if task.fits_unknown_groups:
+        blind = task.without_groups()
+        other = replace(route_of(blind)(blind).rule, metadata=RuleMetadata())
+    else:
+        other = abstaining(task.problem.schema)
+    return replace(fitted, rule=replace(fitted.rule, other=other))
