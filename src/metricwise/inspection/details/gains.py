@@ -15,6 +15,7 @@ from ...data.probabilities import read_proba
 from ...data.sources.memory import MemorySource
 from ...fitting.metadata import losses_of
 from ...inference.decisions import Decisions
+from ...inference.judge import Judge
 from ...inference.results import Comparison, Estimate
 from ...metrics.aim import Aim
 from ...metrics.base import Metric
