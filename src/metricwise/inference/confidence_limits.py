@@ -6,7 +6,7 @@ metrics, part by part of minima; and of the difference of two of them. Must not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -94,10 +94,15 @@ class Counted:
             slope = slope - np.divide(inner_rows(slope, C), share, out=np.zeros_like(share), where=share > 0)
         return np.asarray(slope)
 
-    @property
+    @cached_property
+    def smooth_slopes(self) -> FloatArray:
+        """The slopes at the smoothed matrix."""
+        return self.slopes(self.smooth)
+
+    @cached_property
     def variance(self) -> float:
         """Of the metric over samples of so many rows, by its slopes."""
-        slope = self.slopes(self.smooth)
+        slope = self.smooth_slopes
         return self.more * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
 
     @cached_property
@@ -108,7 +113,7 @@ class Counted:
         """
         if self.known or self.bound.around is not None:
             return None
-        slope = self.slopes(self.smooth)
+        slope = self.smooth_slopes
         size = float(np.abs(slope).max())
         moving = np.where(np.abs(slope) > _SAME * size, slope / max(size, np.finfo(float).tiny), 0.0)
         ways = np.unique(np.round(moving[moving != 0.0], 7))
@@ -226,7 +231,7 @@ def counted_by(
     problem: Problem,
     limits: Limits,
     confusion: FloatArray,
-    rule: Rule,
+    rule: Callable[[], Rule],
     link: Link | None,
 ) -> list[Counted | Apart]:
     """Return constraints as the rows of a problem count them for a rule.
@@ -239,14 +244,12 @@ def counted_by(
         Q constraints.
     confusion : ndarray of shape (M, K, K)
         Counted with labels.
-    rule : Rule
-        Over codes, without its link.
+    rule : callable
+        Returns the rule, over codes, without its link.
     link : Link or None
         What it is behind.
     """
-    glance = problem.source.glance(1)
-    alike = glance.weight is None and glance.cluster is None and glance.repeats is None
-    known = problem.prior is not None
+    alike, known = problem.rows_alike, problem.prior is not None
     n_outputs = problem.schema.n_outputs // problem.schema.n_groups
 
     def counted(limit: Limit) -> Counted:
@@ -256,7 +259,7 @@ def counted_by(
         plain = Counted(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
         own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
         if not alike or len(np.unique(outputs % n_outputs)) > 1 or known:
-            decided = _Decided(problem, outputs, rule, link)
+            decided = _Decided(problem, outputs, rule(), link)
             own = [decided.adjusted(one) for one in own]
         return own[0] if len(own) == 1 else replace(plain, parts=tuple(own))
 
@@ -306,7 +309,7 @@ class _Decided:
         First as if all that go together agreed (Kish's number, of those that move the metric), so that no error in ten
         copies is as little as in one; then by how far they do agree.
         """
-        slope = counted.slopes(counted.smooth)
+        slope = counted.smooth_slopes
         moving = (np.abs(slope) > _SAME * np.abs(slope).max()).astype(np.float64)
         total, share = self._weights.sum(), float(inner(moving, counted.C))
         dependence = self.problem.dependence
@@ -315,7 +318,7 @@ class _Decided:
         elif share > 0:
             squares, _ = self._sum_of_squares(moving / (total * share))
             counted = replace(counted, n_rows=1 / (squares * share))
-        slope = counted.slopes(counted.smooth)
+        slope = counted.smooth_slopes
         each = slope / total
         if counted.known:  # rows of a class weigh what its prior is to what they are
             seen = self._weights.sum(axis=0)[: len(slope)]

@@ -9,15 +9,14 @@ import numpy as np
 
 from ..core.losses import Loss
 from .base import FloatArray, IntArray
-from .constrained import Feasible, InfeasibleError, Point, maximise
+from .constrained import Effort, Feasible, InfeasibleError, Point, maximise
 from .programme import Programme
 
 __all__ = ["best_by_labels", "best_single"]
 
 _SAME = 1e-12
-_GRID = np.linspace(0.0, 1.0, 17)
-_ZOOMS = 5  # each looks sixteen times as close
-_FEW_ZOOMS = 4  # of several blocks, each with an integer programme
+_GRID = np.linspace(0.0, 1.0, 33)
+_ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.FULL: 2, Effort.THOROUGH: 3}  # each looks 32 times as close
 _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16
 _TRIED = 24  # rules for each block, of which all together
@@ -34,7 +33,7 @@ _ROUNDS = 120
 _COUNTS = 1 << 28  # rows times classes of all that are tried
 
 
-def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> Point | None:
+def best_single(feasible: Feasible, point: Point) -> Point | None:
     """Return the best single rule found that keeps the constraints, None where none does.
 
     Rules that the mixture is made of differ in few rows, and rules between them in fewer still: losses between two of
@@ -46,11 +45,9 @@ def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> 
     ----------
     point : Point
         The best mixture.
-    thorough : bool, default=False
-        Try losses around it as well, some ten thousand.
     """
     best: Point | None = None
-    n_zooms = _ZOOMS if feasible.blocks.n_blocks == 1 else _FEW_ZOOMS
+    n_zooms = 1 + _ZOOMS[feasible.effort]
     for round_ in range(n_zooms):
         found = _choice(feasible, point if best is None else best, point)
         if found is not None and (best is None or found.value > best.value):
@@ -60,7 +57,7 @@ def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> 
             if not between:
                 break
             feasible.add(between, *feasible.ask(between))
-    if best is None or feasible.certified or not thorough:
+    if best is None or feasible.certified or feasible.effort is not Effort.THOROUGH:
         return best
     *starts, last = _FIRST_STEPS
     best = max((_polished(feasible, best, step) for step in starts), key=lambda one: one.value)
@@ -81,8 +78,10 @@ def _polished(feasible: Feasible, best: Point, step: float) -> Point:
     return feasible.point(weights, np.inf, best.prices)
 
 
-def best_by_labels(feasible: Feasible) -> Point:
+def best_by_labels(feasible: Feasible, *, repair: bool = True) -> Point:
     """Return the best mixture that keeps the constraints, also where no rule that is best by probabilities does.
+
+    Such rules are looked for by random steps where `repair` allows it: what they keep is luck on the given rows.
 
     Raises
     ------
@@ -92,7 +91,7 @@ def best_by_labels(feasible: Feasible) -> Point:
     try:
         return maximise(feasible)
     except InfeasibleError as error:
-        if error.point is None or not _repair(feasible, error.point):
+        if not repair or error.point is None or not _repair(feasible, error.point):
             raise
         return maximise(feasible)
 
@@ -282,7 +281,7 @@ def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) 
             mixes = np.take_along_axis(point.weights, other[None], axis=0)[0] > 0
             ends += [(one, np.where(mixes, other, one))] if mixes.any() else []
         found += [_shaken(_of_blocks(feasible, rules)) for rules in pure]
-    if best is not None:  # in every block
+    if best is not None and feasible.effort is not Effort.ROUGH:  # in every block
         own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
         apart = np.abs(C - C[own[block], np.arange(len(block))]).sum(axis=(2, 3))
         apart = feasible.blocks.gathered(apart)  # (T, B)

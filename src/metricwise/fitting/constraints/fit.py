@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_li
 from ...inference.uncertainty import count_independent
 from ...oracles.problem import Problem, Recipe
 from ...rules import RuleMetadata
-from ...solvers.constrained import InfeasibleError
+from ...solvers.constrained import Effort, InfeasibleError
 from ..selection import judging_rows, noticing_copies
 from ..solving import FittedRule, Settings, present
 from .resolve import InfeasibleConstraintsError, explain_infeasible
@@ -34,10 +35,11 @@ __all__ = ["ConstrainedFit", "Pledge", "fit_within"]
 FloatArray = NDArray[np.float64]
 
 _TOL = 1e-9
-_STEPS = 24  # in which margins are found
+_STEPS = 32  # in which margins are found
 _HURRY = 6  # steps after which margins grow faster than they must
 _HASTE = 1.05
-_HALVINGS = 5  # in which the confidence is found that labels allow
+_RUNGS = 17  # margins among which the confidence is found that labels allow
+_HALVINGS = 8  # of that confidence
 _QUANTILE = 0.975  # of an interval's ends
 # By how much of the optimism, itself an estimate, the end of an interval moves that it moves inwards. On the worlds of
 # benchmarks/intervals.py intervals cover 95 to 99 % so; 96 to 100 % with none of it, 78 % at 300 rows with all of it.
@@ -156,12 +158,10 @@ def fit_within(
     task = _Task(problem, pledge, settings, seed, stage)
     try:
         if not problem.labelled:
-            search, seen = searches[0], None
-            found, margins, promised = search.best(task.none, single=not settings.randomized), task.none, None
+            seen = None
+            promise = _Promised(searches[0], searches[0].best(task.none, single=not settings.randomized), task.none)
         else:
-            search, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
-            found, margins, promised = task.promise(search)
-            seen = task.rejudged(search, seen, margins)
+            promise, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
     except InfeasibleError as error:
         said = explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)
         raise InfeasibleConstraintsError(said) from None
@@ -171,7 +171,16 @@ def fit_within(
             f"does, with a value of {error.point.value:.4g}; set {argument('randomized', True)} to get it, or loosen a "
             "bound."
         ) from None
-    return task.presented(search, found, margins, promised, seen, metadata, read_before)
+    return task.presented(promise, seen, metadata, read_before)
+
+
+class _Promised(NamedTuple):
+    """A rule, the margins (Q, 2) that its bounds were tightened by, and the confidence that they allow."""
+
+    search: Search
+    found: Found
+    margins: FloatArray
+    confidence: float | None = None
 
 
 class _Task:
@@ -183,7 +192,6 @@ class _Task:
         self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
         self.none = np.zeros((len(pledge.constraints), 2))
         self.tried: tuple[Candidate, ...] = ()
-        self._known: dict[tuple[int, float], tuple[Found, FloatArray] | None] = {}
 
     @cached_property
     def n_independent(self) -> float:
@@ -198,68 +206,105 @@ class _Task:
 
     # ------------------------------------------------------------------------------------------------- the margins
 
-    def promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
-        """Return the best rule that labels promise to keep the constraints, its margins, and with what confidence.
+    def promise(self, search: Search) -> _Promised:
+        """Return the best rule that labels promise to keep the constraints.
 
-        Where labels are too few for the confidence that was asked for, the most that they allow.
+        Where labels are too few for the confidence that was asked for, the most that they allow: that is found among
+        the rules asked for so far, and searched once more in the end.
         """
-        single = not self.settings.randomized
-        # It says whether anything keeps them at all.
-        plain = search.best(self.none, single=single, thorough=self.pledge.confidence is None)
-        best: tuple[Found, FloatArray, float | None] = plain, self.none, None
-        if self.pledge.confidence is None:
-            return best
-        low, middle, high = 0.5, self.pledge.confidence, self.pledge.confidence
-        for _ in range(_HALVINGS + 1):
-            tightened = self._tightened(search, middle)
-            if tightened is None:
-                high = middle
-            else:
-                best, low = (*tightened, middle), middle
-            if low == high:
+        confidence, single = self.pledge.confidence, not self.settings.randomized
+        if confidence is None:
+            return _Promised(search, search.best(self.none, single=single, effort=Effort.THOROUGH), self.none)
+        tightened, furthest = self._tighten(search, confidence, Effort.FULL)
+        if tightened is not None:
+            return tightened
+        if not self._has_rule(search):
+            search.best(self.none, single=single)  # fails where nothing keeps them at all
+        search.explore(furthest)
+        best = self._most_confident(search, furthest)
+        if best is None or best.confidence is None:
+            return _Promised(search, search.best(self.none, single=single), self.none)
+        return self._tighten(search, best.confidence, Effort.FULL)[0] or best
+
+    def _most_confident(self, search: Search, furthest: FloatArray) -> _Promised | None:
+        """Return the rule of most confidence on the way to margins that leave no room; None below 0.5."""
+        best, begin = None, np.zeros(len(self.none))
+        for share in np.linspace(0.0, 1.0, _RUNGS):
+            try:
+                found = search.best(share * furthest, single=not self.settings.randomized, effort=Effort.KNOWN)
+            except (InfeasibleError, NoSingleRuleError):
                 break
-            middle = (low + high) / 2
+            sampled = search.counted(found)
+            tried, begin = self._tried(sampled, begin)
+            low, high = 0.5 if best is None else best.confidence, self.pledge.confidence
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                short, _ = self._short(sampled, [self.pledge.level(middle, n) for n in tried.tolist()])
+                if short.any():
+                    high = middle
+                else:
+                    low, best = middle, _Promised(search, found, share * furthest, middle)
         return best
 
-    def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray] | None:
-        """Return what :meth:`_tighten` does, None if that is nothing: asked for margins first, for the rule later."""
-        key = id(search), confidence
-        if key not in self._known:
-            try:
-                self._known[key] = self._tighten(search, confidence)
-            except (InfeasibleError, NoSingleRuleError):
-                self._known[key] = None
-        return self._known[key]
+    def _tried(self, sampled: Sequence[Counted | Apart], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How many unrelated rules were tried for these, by variances (Q,) to begin with, which are returned too.
 
-    def _tighten(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
+        The further the search has gone from where it began, the more rules had their chance: those that differ in
+        little are hardly more than one. Of proportions variances tell how many rows two rules have in common, and what
+        a Brownian motion passes at some time grows with the logarithm of the time. Two decisions have one way to go,
+        which counts as one and a half, for the best of neighbouring thresholds is taken; each time that there are twice
+        as many, half of one is added.
+        """
+        ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
+        variances = np.array([own.variance for own in sampled])
+        begin = np.where(begin > 0, begin, variances)
+        later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
+        return ways * (1.0 + np.log(np.maximum(later, 1.0))), begin
+
+    def _has_rule(self, search: Search) -> bool:
+        """Whether a rule that was asked for keeps the constraints on the given rows."""
+        try:
+            search.best(self.none, single=not self.settings.randomized, effort=Effort.KNOWN)
+        except (InfeasibleError, NoSingleRuleError):
+            return False
+        return True
+
+    def _tighten(self, search: Search, confidence: float, effort: Effort) -> tuple[_Promised | None, FloatArray]:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
 
-        The first rule that passes is taken. The further the search has gone from where it began, the more rules had
-        their chance, and the more it takes to pass: those that differ in little are hardly more than one. Of
-        proportions variances tell how many rows two rules have in common, and what a Brownian motion passes at some
-        time grows with the logarithm of the time. Two decisions have one way to go, which counts as one and a half, for
-        the best of neighbouring thresholds is taken; each time that there are twice as many, half of one is added.
-        No loss around the best one is tried, as where nothing is promised: what that adds is luck on the given rows.
+        Margins are found among the rules asked for so far. Then others are asked for, and margins are checked again.
+        Returns None where no rule is left, and the last margins.
+
+        The first rule that passes is taken. No loss around the best one is tried, as where nothing is promised: what
+        that adds is luck on the given rows.
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
-        ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
+        cheapest = effort if search.sweeps else Effort.KNOWN
         for one in (False, True) if single and not search.sweeps else (single,):
+            asked = cheapest
             for step in range(_STEPS):
-                found = search.best(margins, single=one)
-                counted = search.counted(found)
-                variances = np.array([one.variance for one in counted])
-                begin = np.where(begin > 0, begin, variances)
-                later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
-                tried = ways * (1.0 + np.log(np.maximum(later, 1.0)))
-                short, wanted = self._short(counted, [self.pledge.level(confidence, n) for n in tried.tolist()])
+                try:
+                    found = search.best(margins, single=one, effort=asked)
+                except (InfeasibleError, NoSingleRuleError):
+                    if asked == effort:
+                        return None, margins
+                    asked = effort
+                    continue
+                sampled = search.counted(found)
+                tried, begin = self._tried(sampled, begin)
+                short, needed = self._short(sampled, [self.pledge.level(confidence, n) for n in tried.tolist()])
                 if not short.any():
-                    break
-                wanted = wanted * (_HASTE if step >= _HURRY else 1.0)
-                margins = np.where(short, np.maximum(wanted, margins), margins)
+                    if asked == effort:
+                        break
+                    asked = effort
+                    continue
+                asked = cheapest
+                needed = needed * (_HASTE if step >= _HURRY else 1.0)
+                margins = np.where(short, np.maximum(needed, margins), margins)
             else:
-                raise InfeasibleError
-        return found, margins
+                return None, margins
+        return _Promised(search, found, margins, confidence), margins
 
     def _short(
         self, counted: Sequence[Counted | Apart], levels: Sequence[float]
@@ -280,57 +325,58 @@ class _Task:
 
     def choose(
         self, searches: Sequence[Search], challenger: Callable[[Recipe], Search | None]
-    ) -> tuple[Search, Unseen | None]:
-        """Return the search whose rules do best on rows that resamples left out, and what they say of those.
+    ) -> tuple[_Promised, Unseen | None]:
+        """Return the promise of most confidence, and what resamples say of it on rows that they left out.
 
-        Where neither new rows nor several recipes are asked about, no resample is drawn. One recipe is what was asked
-        for, and has no challenger.
+        Of several, the one whose rules do best there. Where neither new rows nor several recipes are asked about, no
+        resample is drawn. One recipe is what was asked for, and has no challenger.
         """
-        if self.pledge.confidence is None and len(searches) == 1:
-            return searches[0], None
+        confident = self.pledge.confidence is not None
+        if not confident and len(searches) == 1:
+            return self.promise(searches[0]), None
+        promises = self._promises(searches) if confident else {search: None for search in searches}
+        most = max((_level(promise) for promise in promises.values()), default=0.0)
         self.stage("judging rows that were left out")
-        known: list[tuple[Search, Unseen]] = []
+        judged: list[tuple[Search, Unseen]] = []
 
-        def judge(search: Search) -> None:
-            seen = self.refits.unseen(search.recipe, self._margins(search))
-            if seen is not None:
-                known.append((search, seen))
+        def judge(search: Search, promise: _Promised | None) -> None:
+            seen = self.refits.unseen(search, self.none if promise is None else promise.margins)
+            if seen is not None and _level(promise) >= most:
+                judged.append((search, seen))
 
-        def best() -> tuple[Search, Unseen | None]:
-            return max(known, key=lambda one: one[1].value) if known else (searches[0], None)
-
-        for search in searches:
-            judge(search)
-        other = challenger(best()[0].recipe) if len(searches) > 1 else None
+        for search, promise in promises.items():
+            if _level(promise) >= most:
+                judge(search, promise)
+        best, seen = max(judged, key=lambda pair: pair[1].value) if judged else (next(iter(promises)), None)
+        other = challenger(best.recipe) if len(searches) > 1 else None
         if other is not None:
-            judge(other)
-        self.tried = tuple(seen.candidate(search.recipe) for search, seen in known)
-        return best()
+            promises |= self._promises([other]) if confident else {other: None}
+            if other in promises:
+                judge(other, promises[other])
+            best, seen = max(judged, key=lambda pair: pair[1].value) if judged else (best, seen)
+        self.tried = tuple(seen.candidate(search.recipe) for search, seen in judged)
+        return promises[best] or self.promise(best), seen
 
-    def rejudged(self, search: Search, seen: Unseen | None, margins: FloatArray) -> Unseen | None:
-        """Return what resamples say of the rule that is handed out, where its margins are not those compared by."""
-        if seen is None or np.array_equal(margins, self._margins(search)):
-            return seen
-        return self.refits.unseen(search.recipe, margins)
-
-    def _margins(self, search: Search) -> FloatArray:
-        """The margins that recipes are compared by: those that all rows ask for, none where they leave no room."""
-        tightened = None if self.pledge.confidence is None else self._tightened(search, self.pledge.confidence)
-        return self.none if tightened is None else tightened[1]
+    def _promises(self, searches: Sequence[Search]) -> dict[Search, _Promised | None]:
+        """What labels promise by each of several searches; without those that find no rule, unless none does."""
+        promises: dict[Search, _Promised | None] = {}
+        failed: InfeasibleError | NoSingleRuleError | None = None
+        for search in searches:
+            try:
+                promises[search] = self.promise(search)
+            except (InfeasibleError, NoSingleRuleError) as error:
+                failed = failed or error
+        if not promises and failed is not None:
+            raise failed
+        return promises
 
     # ------------------------------------------------------------------------------------------------- the result
 
     def presented(
-        self,
-        search: Search,
-        found: Found,
-        margins: FloatArray,
-        promised: float | None,
-        seen: Unseen | None,
-        metadata: RuleMetadata | None,
-        read_before: int,
+        self, promise: _Promised, seen: Unseen | None, metadata: RuleMetadata | None, read_before: int
     ) -> ConstrainedFit:
         """Return what was found, what it keeps, and what it is worth on new rows."""
+        search, found, margins, promised = promise
         problem, pledge = self.problem, self.pledge
         names = list({one.promise: one.name for one in pledge.constraints}.values())
         metadata = (metadata or RuleMetadata()).updated(
@@ -422,6 +468,11 @@ class _Task:
         )
         warn(words, owner="subject_to")
         return [f"Constraints satisfied on the given rows: {kept}.", words]
+
+
+def _level(promise: _Promised | None) -> float:
+    """The confidence of a promise, 0 where there is none."""
+    return 0.0 if promise is None or promise.confidence is None else promise.confidence
 
 
 def _if_any(recipe: Recipe | None, search_by: Callable[[Recipe], Search]) -> Search | None:
