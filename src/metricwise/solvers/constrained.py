@@ -225,7 +225,8 @@ class Feasible:
 
     def ask(self, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
         """Return the confusions (R, M, K, K) of such rules as the aim is counted, and as constraints are."""
-        spread = [self.spread(loss) for loss in losses]
+        alike = self.blocks.n_blocks == 1 and not self.objective.frozen.any()
+        spread = losses if alike else [self.spread(loss) for loss in losses]
         if self.judge is not self.oracle:
             return self.oracle.confusions_beside(self.judge, spread)
         aim = self.oracle.confusions(spread)
@@ -369,6 +370,9 @@ class Feasible:
             plain = np.zeros((len(self.losses), self.blocks.n_blocks))
             plain[0] = 1.0
             return self.point(plain, np.inf, np.zeros(0))
+        known = self.best_known()
+        if known is not None:
+            return known
         for step in range(_STEPS):
             weights, value, prices = self.solve((), first_phase=True)
             if value > -self.tol:
@@ -379,6 +383,18 @@ class Feasible:
             if step >= self._n_steps or not self._grow(prices, step):
                 break
         raise InfeasibleError(self.point(weights, np.inf, np.zeros(len(self.limits.constraints))))
+
+    def best_known(self) -> Point | None:
+        """The best of the rules asked for that keeps the constraints by itself; None of several blocks."""
+        if self.blocks.n_blocks > 1:
+            return None
+        kept = np.all(self.limits.kept(self.judged), axis=-1)
+        if not kept.any():
+            return None
+        values = np.full(len(kept), -np.inf)
+        values[kept] = self.values(self.aim[kept])
+        weights = (np.arange(len(kept)) == values.argmax()).astype(np.float64)[:, None]
+        return self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
 
     def _grow(self, prices: FloatArray, step: int) -> bool:
         """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +19,8 @@ _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 33)
 _ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.FULL: 2, Effort.THOROUGH: 3}  # each looks 32 times as close
 _HEAVY = 3  # rules between which others are tried
-_SHAKES = 16
+_SHAKES = 16  # losses near one, for rows that tie under it
+_ROUGH_SHAKES = 6
 _TRIED = 24  # rules for each block, of which all together
 _CHOICES = 200  # may be so many where blocks are few
 _NODES = 300  # of an integer programme, so that it ends alike on any machine; it may be as far from the best as
@@ -169,15 +171,9 @@ def _climb(
 
 def _choice(feasible: Feasible, point: Point, mixture: Point) -> Point | None:
     """The best of what has been asked for, one rule for each block, by the slope of the aim at a point."""
-    blocks, n_rules = feasible.blocks, len(feasible.losses)
-    if blocks.n_blocks == 1:
-        kept = np.all(feasible.limits.kept(feasible.judged), axis=-1).reshape(n_rules)
-        if not kept.any():
-            return None
-        values = np.full(n_rules, -np.inf)
-        values[kept] = feasible.values(feasible.aim[kept])
-        weights = (np.arange(n_rules) == values.argmax()).astype(np.float64)[:, None]
-        return feasible.point(weights, np.inf, point.prices)
+    if feasible.blocks.n_blocks == 1:
+        single = feasible.best_known()
+        return None if single is None else replace(single, prices=point.prices)
     weights = _integers(feasible, point, mixture)
     if weights is None:
         return None
@@ -280,22 +276,23 @@ def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) 
             one, other = np.argsort(-point.weights, axis=0, kind="stable")[:2]
             mixes = np.take_along_axis(point.weights, other[None], axis=0)[0] > 0
             ends += [(one, np.where(mixes, other, one))] if mixes.any() else []
-        found += [_shaken(_of_blocks(feasible, rules)) for rules in pure]
+        n_shakes = _ROUGH_SHAKES if feasible.effort is Effort.ROUGH else _SHAKES
+        found += [_shaken(_of_blocks(feasible, rules), n_shakes) for rules in pure]
     if best is not None and feasible.effort is not Effort.ROUGH:  # in every block
         own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
         apart = np.abs(C - C[own[block], np.arange(len(block))]).sum(axis=(2, 3))
         apart = feasible.blocks.gathered(apart)  # (T, B)
         near = np.argsort(np.where(apart > _SAME, apart, np.inf), axis=0, kind="stable")[:_HEAVY]
         ends += [(own, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()]
-    steps = _GRID[1:-1, None, None, None]
+    steps = (_GRID[2:-1:2] if feasible.effort is Effort.ROUGH else _GRID[1:-1])[:, None, None, None]
     found += [(1 - steps) * _of_blocks(feasible, one) + steps * _of_blocks(feasible, other) for one, other in ends]
     return [Loss(full=tensor) for tensors in found for tensor in tensors]
 
 
-def _shaken(loss: FloatArray) -> FloatArray:
+def _shaken(loss: FloatArray, n_shakes: int) -> FloatArray:
     """Losses (R, B, K, K) near one: rows that tie under it, as those of trees do, go one way or the other."""
-    noise = np.random.default_rng(0).normal(size=(_SHAKES, 1, *loss.shape[1:]))
-    return np.asarray(loss + noise * np.geomspace(1e-4, 0.3, _SHAKES)[:, None, None, None])
+    noise = np.random.default_rng(0).normal(size=(n_shakes, 1, *loss.shape[1:]))
+    return np.asarray(loss + noise * np.geomspace(1e-4, 0.3, n_shakes)[:, None, None, None])
 
 
 def _of_blocks(feasible: Feasible, rules: IntArray) -> FloatArray:

@@ -131,12 +131,19 @@ class _Piece:
             if found is None:
                 raise NoSingleRuleError(self._mixture(limits, effort))
             return Found(found, found.confusion, None)
+        if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
+            self.feasible.narrow(limits)
+            known = self.feasible.best_known()
+            if known is None:
+                raise InfeasibleError
+            return self._packed(known, None, limits.called)
         mixture = self._mixture(limits, effort)
         exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
         one = best_single(self.feasible, mixture)
-        if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
+        judged_alone = single and effort is Effort.ROUGH  # nobody asks what a mixture would add
+        if one is not None and one.value > mixture.value and not judged_alone:  # of what is not proved, the search may find better rules
             # Gaps of ratios have no half-spaces but at levels, which are found anew.
             again = self._again(limits, Effort.KNOWN if single else effort)
             mixture = max(one, again, key=lambda point: point.value)

@@ -58,9 +58,9 @@ class Unseen:
 
     @cached_property
     def _influence(self) -> tuple[float, FloatArray, FloatArray]:
-        """The value of argmax; how far each row moves the aim of these decisions, and its difference to that of argmax."""
-        codes = self.problem.decide(argmax_rule(self.problem))
-        (_, by_row), (argmax_value, argmax_by_row) = (influence(self.problem, own) for own in (self.decisions, codes))
+        """The value of argmax; how far a row moves the aim of these decisions, and its difference to that of argmax."""
+        argmax_value, argmax_by_row = _argmax_influence(self.problem)
+        by_row = influence(self.problem, self.decisions)[1]
         return argmax_value, by_row, by_row - argmax_by_row
 
     def candidate(self, recipe: Recipe) -> Candidate:
@@ -86,6 +86,15 @@ class Unseen:
         half = spread.quantile * spread.error(more, share)
         gain = within(value - fitted.baseline, half, low - high, high - low)
         return Gain(*gain), Estimate(*spread.limits(value, spread.error(own, share), low, high))
+
+
+def _argmax_influence(problem: InMemory) -> tuple[float, FloatArray]:
+    """The aim of argmax and how far each row moves it, which several recipes are compared with."""
+    known = vars(problem)
+    if "_argmax_influence" not in known:
+        known["_argmax_influence"] = influence(problem, problem.decide(argmax_rule(problem)))
+    kept: tuple[float, FloatArray] = known["_argmax_influence"]
+    return kept
 
 
 class Refits:
