@@ -261,11 +261,19 @@ def _places(one: Wanted, schema: Schema) -> tuple[int | None, Any]:
     if not one.labels:
         return None, None
     (label,) = one.labels
-    kind = target_kind(schema.width, several=False)
-    wants_class = not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.wants_positive
+    wants_class = not schema.multioutput or _wants_class(one, schema)
     if wants_class and not _only_an_output(label, schema):
         return None, label
     return _output(label, one, schema), None
+
+
+def _wants_class(one: Wanted, schema: Schema) -> bool:
+    """Whether the metric of a constraint is of one class."""
+    try:
+        meant = metric_meant(one.metric, target_kind(schema.width, several=False), class_named=True)
+    except InvalidParameter as error:
+        raise error.within(f"'{one}': ", owner="subject_to", detail=_pointed(one, one.metric)) from None
+    return meant.metric.wants_positive
 
 
 def _only_an_output(label: Any, schema: Schema) -> bool:

@@ -298,6 +298,11 @@ class Feasible:
         aim, judged = (np.einsum("tm,tmij->mij", by_output, C[:n_rules]) for C in (self.aim, self.judged))
         return Point(tuple(self.losses[:n_rules]), weights, aim, judged, self.objective.value(aim), bound, prices)
 
+    def rule_of_blocks(self, rules: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the confusions (M, K, K) of a rule for every block, by positions (B,) among those asked for."""
+        place = rules[self.blocks.block], np.arange(len(self.blocks.block))
+        return self.aim[place], self.judged[place]
+
     def values(self, aim: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, M, K, K) as the aim is counted."""
         return self.objective.totals(self.objective.values(self.objective.grouping.pool_each(aim)))

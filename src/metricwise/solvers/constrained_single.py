@@ -13,7 +13,7 @@ from .base import FloatArray, IntArray
 from .constrained import Effort, Feasible, InfeasibleError, Point, maximise
 from .programme import Programme
 
-__all__ = ["best_by_labels", "best_single"]
+__all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 33)
@@ -27,7 +27,8 @@ _NODES = 300  # of an integer programme, so that it ends alike on any machine; i
 _GAP = 1e-5
 _SWEEPS = 30  # over the blocks, one after the other
 _FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
-_REPAIR = 0.3, 1.0  # likewise, where nothing keeps the constraints yet
+_REPAIR = 0.3, 1.0, 0.1  # likewise, where nothing keeps the constraints yet
+MAX_REPAIRS = 3
 _LEAST_STEP = 3e-4
 _PATIENCE = 2  # rounds in vain, after which steps are halved
 _AT_ONCE = 200  # losses around one that are tried in a round
@@ -59,11 +60,28 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
             if not between:
                 break
             feasible.add(between, *feasible.ask(between))
-    if best is None or feasible.certified or feasible.effort is not Effort.THOROUGH:
+    if feasible.certified or feasible.effort is not Effort.THOROUGH:
         return best
+    best = _repaired(feasible, point) if best is None else best
+    if best is None:
+        return None
     *starts, last = _FIRST_STEPS
     best = max((_polished(feasible, best, step) for step in starts), key=lambda one: one.value)
     return _polished(feasible, best, last)
+
+
+def _repaired(feasible: Feasible, point: Point) -> Point | None:
+    """Look for a single rule that keeps the constraints near the rules of a mixture that does; None if that fails."""
+    rules = point.weights.argmax(axis=0)
+    if not feasible.limits.kept(feasible.rule_of_blocks(rules)[1]).all():
+        position = _repair(feasible, rules)
+        if position is None:
+            return None
+        rules = np.full(len(rules), position)
+    weights = np.zeros((len(feasible.losses), len(rules)))
+    weights[rules, np.arange(len(rules))] = 1.0
+    found = feasible.point(weights, np.inf, point.prices)
+    return found if feasible.limits.kept(found.judged).all() else None
 
 
 def _polished(feasible: Feasible, best: Point, step: float) -> Point:
@@ -80,44 +98,50 @@ def _polished(feasible: Feasible, best: Point, step: float) -> Point:
     return feasible.point(weights, np.inf, best.prices)
 
 
-def best_by_labels(feasible: Feasible, *, repair: bool = True) -> Point:
+def best_by_labels(feasible: Feasible, n_repairs: int = MAX_REPAIRS) -> Point:
     """Return the best mixture that keeps the constraints, also where no rule that is best by probabilities does.
 
-    Such rules are looked for by random steps where `repair` allows it: what they keep is luck on the given rows.
+    Such rules are looked for by random steps, `n_repairs` times: what they keep is luck on the given rows.
 
     Raises
     ------
     InfeasibleError
         If none was found.
     """
-    try:
-        return maximise(feasible)
-    except InfeasibleError as error:
-        if not repair or error.point is None or not _repair(feasible, error.point):
-            raise
-        return maximise(feasible)
+    for _ in range(n_repairs):
+        try:
+            return maximise(feasible)
+        except InfeasibleError as error:
+            if feasible.certified or error.point is None:
+                raise
+            if _repair(feasible, error.point.weights.argmax(axis=0)) is None:
+                raise
+    return maximise(feasible)
 
 
-def _repair(feasible: Feasible, nearest: Point) -> bool:
-    """Look for a rule that keeps the constraints by labels where no mixture of what has been asked for does.
+def _repair(feasible: Feasible, rules: IntArray) -> int | None:
+    """Look for a rule that keeps the constraints by labels, by random steps from a rule of every block (B,).
 
-    Parameters
-    ----------
-    nearest : Point
-        What comes nearest.
-
-    Returns
-    -------
-    bool
-        Whether rules that come nearer were found; they are among those asked for then.
+    Returns the position of the one that comes nearest among those asked for; None if none comes nearer.
     """
-    if feasible.certified:
-        return False
-    violation = feasible.limits.violation
-    value = -float(violation(nearest.judged))
-    heaviest = nearest.weights.argmax(axis=0)
-    found = max(_climb(feasible, heaviest, value, step, lambda _, judged: -violation(judged), 0.0) for step in _REPAIR)
-    return found > value
+    violation, n_before = feasible.limits.violation, len(feasible.losses)
+    value = -float(violation(feasible.rule_of_blocks(rules)[1]))
+    position: int | None = None
+
+    def score(_: FloatArray, judged: FloatArray) -> FloatArray:
+        return -violation(judged)
+
+    for step in _REPAIR:
+        # The last step is from the best of the others.
+        if step == _REPAIR[-1] and position is not None:
+            rules = np.full(len(rules), position)
+            value = -float(violation(feasible.judged[position]))
+        _climb(feasible, rules, value, step, score, 0.0)
+        if len(feasible.losses) > n_before:
+            position = n_before + int(violation(feasible.judged[n_before:]).argmin())
+            if violation(feasible.judged[position]) <= 0:
+                break
+    return position
 
 
 def _climb(

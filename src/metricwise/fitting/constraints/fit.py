@@ -26,7 +26,8 @@ from ...rules import RuleMetadata
 from ...solvers.constrained import Effort, InfeasibleError
 from ..selection import judging_rows, noticing_copies
 from ..solving import FittedRule, Settings, present
-from .resolve import InfeasibleConstraintsError, explain_infeasible
+from .explain import explain_infeasible
+from .resolve import InfeasibleConstraintsError
 from .search import Found, NoSingleRuleError, Search
 from .validate import Refits, Unseen
 
@@ -163,7 +164,7 @@ def fit_within(
         else:
             promise, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
     except InfeasibleError as error:
-        said = explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)
+        said = explain_infeasible(searches[0], error.point)
         raise InfeasibleConstraintsError(said) from None
     except NoSingleRuleError as error:
         raise InfeasibleConstraintsError(

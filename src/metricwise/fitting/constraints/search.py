@@ -22,7 +22,7 @@ from ...oracles.problem import InMemory, Problem, Recipe
 from ...rules import Link
 from ...solvers import Outcome, SolverResult
 from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point, maximise
-from ...solvers.constrained_single import best_by_labels, best_single
+from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
 from ...solvers.sweep import hull_losses, sweep_within
@@ -101,12 +101,17 @@ class _Piece:
         """The rules asked for so far."""
         tol = _TOL if self.settings.tol is None else self.settings.tol
         found = Feasible(self.oracle, self.judge, self.objective, self.limits, tol, self.guess)
-        if self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps:
+        if self.has_hull:
             # By labels thresholds may do better than what is best by probabilities, which the programme asks for.
             blocks = found.blocks
             losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
             found.add(losses, *found.ask(losses))
         return found
+
+    @property
+    def has_hull(self) -> bool:
+        """Whether all thresholds that mixtures are made of are asked for, because labels are counted."""
+        return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps
 
     @property
     def sweeps(self) -> bool:
@@ -138,7 +143,7 @@ class _Piece:
                 raise InfeasibleError
             return self._packed(known, None, limits.called)
         mixture = self._mixture(limits, effort)
-        exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
+        exact = self.feasible.certified or self.has_hull
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
         one = best_single(self.feasible, mixture)
@@ -185,9 +190,9 @@ class _Piece:
             found = sweep_within(self.oracle, self.objective, limits)
             if found is not None:
                 self.feasible.add(found.losses, found.confusion[None], found.confusion[None])
-        point = (
-            maximise(self.feasible) if self.sweeps else best_by_labels(self.feasible, repair=not limits.narrowed)
-        )
+        # What random steps keep is luck, which margins are not for; and levels are many.
+        n_repairs = 0 if limits.narrowed or self.sweeps else 1 if limits.levels else MAX_REPAIRS
+        point = best_by_labels(self.feasible, n_repairs)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
         return point
