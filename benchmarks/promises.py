@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import metricwise as mw
-from metricwise.inference.confidence_limits import Counted
+from metricwise.inference.confidence_limits import SampledMetric
 
 from .machine import cores, facts
 from .promise_rivals import beside_mapie, beside_random, mapie_text, random_text
@@ -221,15 +221,15 @@ def with_limits(task: tuple[int, int]) -> list[dict[str, Any]]:
     n, number = task
     rng = np.random.default_rng([2, n, number])
     fit, new = binary(rng, n), binary(rng, N_NEW)
-    rows, exact = [], Counted.__dict__["proportion"]
+    rows, exact = [], SampledMetric.__dict__["proportion"]
     for case in LIMIT_CASES:
         ask = partial(mw.optimize, fit.given, fit.y, case.aim, subject_to=case.text, confidence=CONFIDENCE)
         for who in ("exact", "normal"):
-            Counted.proportion = exact if who == "exact" else property(lambda _: None)  # type: ignore[assignment,method-assign]
+            SampledMetric.proportion = exact if who == "exact" else property(lambda _: None)  # type: ignore[assignment,method-assign]
             try:
                 solution, note = attempted(ask)
             finally:
-                Counted.proportion = exact  # type: ignore[method-assign]
+                SampledMetric.proportion = exact  # type: ignore[method-assign]
             own = {"part": "limits", "case": str(case), "rows": n, "repetition": number, "who": who}
             rows.append(own | ({"promised": 0} if solution is None else judged(solution, case, new)) | note)
     return rows

@@ -10,11 +10,17 @@ from sklearn import metrics as sk
 import worlds
 from metricwise import Frequencies, InTime, metrics
 from metricwise.core.losses import Loss
-from metricwise.fitting.constraints.resolve import bind_limits
+from metricwise.fitting.constraints.resolve import bind_constraints
 from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
-from metricwise.goals.resolve import read_limits
-from metricwise.inference.confidence_limits import Apart, Counted, counted_by, lower_limit, upper_limit
+from metricwise.goals.resolve import resolve_constraints
+from metricwise.inference.confidence_limits import (
+    SampledGap,
+    SampledMetric,
+    lower_limit,
+    sample_constraints,
+    upper_limit,
+)
 from metricwise.rules import anonymous_rule
 from problems import read_problem
 from profiles import examples
@@ -34,7 +40,7 @@ def counted(metric, C, **options):
     """A constraint on a matrix of numbers of rows."""
     C = np.asarray(C, dtype=float)
     share = C / C.sum()
-    return Counted(Constraint(metric).bind(share.sum(axis=1)), share, C.sum(), tuple(range(len(C))), **options)
+    return SampledMetric(Constraint(metric).bind(share.sum(axis=1)), share, C.sum(), tuple(range(len(C))), **options)
 
 
 @pytest.mark.parametrize("name", sorted(PROPORTIONS))
@@ -96,10 +102,10 @@ def argmax_counted(text, proba, y, **options):
     """Constraints as counted of argmax."""
     problem = read_problem(proba, y, "f1", **options)
     schema, oracle = problem.schema, problem.oracle()
-    limits = bind_limits(read_limits(read_constraints(text), schema), schema, oracle)
+    limits = bind_constraints(resolve_constraints(read_constraints(text), schema), schema, oracle)
     rule = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
     C = oracle.confusions([Loss.argmax(schema.width)])[0]
-    return counted_by(problem, limits, C, lambda: rule, None)
+    return sample_constraints(problem, limits, C, lambda: rule, None)
 
 
 def binary(n):
@@ -187,7 +193,7 @@ def test_limits_of_a_difference_are_those_of_both_sides_squared_and_added(level)
     """Zou and Donner, by SciPy's limits of either proportion: the nearer to 0 or 1 one is, the less it is symmetric."""
     hits, trials = (18, 1), (20, 30)
     groups = [counted(metrics.Recall(index=1), [[40, 10], [n - k, k]]) for k, n in zip(hits, trials, strict=True)]
-    apart = Apart(None, *groups)
+    apart = SampledGap(None, *groups)
     tests = [binomtest(k, n) for k, n in zip(hits, trials, strict=True)]
     ends = [test.proportion_ci(2 * level - 1, method="exact") for test in tests]
     values = [test.statistic for test in tests]

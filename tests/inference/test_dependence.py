@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 import metricwise as mw
 import worlds
 from metricwise.goals.constraint import Constraint
-from metricwise.inference.confidence_limits import Counted, lower_limit, upper_limit
+from metricwise.inference.confidence_limits import SampledMetric, lower_limit, upper_limit
 from metricwise.inference.dependence import dependence_length
 from metricwise.inference.uncertainty import Spread, student
 from metricwise.metrics import Accuracy, Precision
@@ -121,10 +121,10 @@ def test_few_stretches_widen_limits():
     C = np.array([[60, 12], [10, 18]]) / 100
     floor = Constraint(Precision(index=1), low=0.5).bind(C.sum(axis=1))
     n = 30 * (ndtri(0.95) / stdtrit(9, 0.95)) ** 2
-    few = Counted(floor, C, 100, (0, 1), free=9)
+    few = SampledMetric(floor, C, 100, (0, 1), free=9)
     assert lower_limit(few, 0.95) == pytest.approx(betaincinv(0.6 * n, 0.4 * n + 1, 0.05), rel=1e-3)
-    assert upper_limit(few, 0.95) > upper_limit(Counted(floor, C, 100, (0, 1)), 0.95)
-    many = Counted(Constraint(Accuracy(), low=0.5).bind(C.sum(axis=1)), C, 100, (0, 1), free=1e9)
+    assert upper_limit(few, 0.95) > upper_limit(SampledMetric(floor, C, 100, (0, 1)), 0.95)
+    many = SampledMetric(Constraint(Accuracy(), low=0.5).bind(C.sum(axis=1)), C, 100, (0, 1), free=1e9)
     assert lower_limit(many, 0.95) == pytest.approx(betaincinv(78, 23, 0.05), rel=1e-6)
 
 

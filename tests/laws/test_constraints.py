@@ -173,7 +173,9 @@ def test_what_a_refusal_says_is_reached_can_be_kept(name):
 @named(UNREACHABLE)
 def test_more_than_a_refusal_says_is_not_reached(name):
     more = float(refusal_of(name)[2]) + 0.02
-    with pytest.raises(InfeasibleConstraintsError, match=r"^subject_to: no (rule|single rule was found that) satisfies"):
+    with pytest.raises(
+        InfeasibleConstraintsError, match=r"^subject_to: no (rule|single rule was found that) satisfies"
+    ):
         solved(name, (more,))
 
 

@@ -22,7 +22,7 @@ from ..goals.recording import RecordSpec
 from ..goals.spec import Goal, GoalSpec
 from ..metrics.abstention_spec import Abstention, read_abstain
 from ..metrics.linear import Accuracy
-from .problems import make_pledge, make_problem, open_problem, read_seed
+from .problems import check_constraints, make_problem, open_problem, read_seed
 from .results import Solution
 from .solving import n_stages, solve, solve_row_costs, solve_within
 
@@ -207,11 +207,11 @@ def find_rule(
     else:
         problem, task = make_problem(rows, *open_rows(rows), goal)
     recipe = strategy.recipes(problem.labelled, problem.aim.metric)
-    pledge = make_pledge(problem, task, goal)
-    with Progress("optimize", n_stages(problem, recipe, pledge, task), show_progress) as progress:
+    check_constraints(problem, task, goal)
+    with Progress("optimize", n_stages(problem, recipe, goal, task), show_progress) as progress:
         problem.source.passes.listener = progress.tick
-        if pledge is not None:
-            solution = solve_within(problem, task, recipe, solver, pledge, seed, progress)
+        if goal.constrained:
+            solution = solve_within(problem, task, recipe, solver, goal.confidence, seed, progress)
         else:
             solution = solve(problem, task, recipe, solver, seed, progress)
     problem.source.passes.listener = None

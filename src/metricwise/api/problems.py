@@ -18,9 +18,8 @@ from ..oracles.problem import InMemory, Problem
 
 if TYPE_CHECKING:  # loaded by the calls that need them: the rest is imported sooner
     from ..fitting.by_group import GroupTask
-    from ..fitting.constraints.fit import Pledge
 
-__all__ = ["make_pledge", "make_problem", "open_problem", "read_seed"]
+__all__ = ["check_constraints", "make_problem", "open_problem", "read_seed"]
 
 _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
 
@@ -82,17 +81,15 @@ def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Gro
     return replace(problem, source=problem.source.map(with_group)), task
 
 
-def make_pledge(problem: Problem, task: GroupTask | None, goal: Goal) -> Pledge | None:
-    """Return what the rule is to keep, None where nothing is that takes a programme."""
+def check_constraints(problem: Problem, task: GroupTask | None, goal: Goal) -> None:
+    """Refuse constraints that no rule can change on these rows."""
     if not goal.constrained:
-        return None
+        return
     names = None if task is None else task.groups.names
     apart = task is not None and task.needed(goal.constraints)
-    from ..fitting.constraints.fit import Pledge
     from ..fitting.constraints.resolve import check_shown
 
     check_shown(goal.constraints, problem.by_group(task.n_groups, aware=True) if apart and task else problem, names)
-    return Pledge(goal.constraints, goal.confidence)
 
 
 def _in_time(problem: Problem, length: int | None) -> Problem:

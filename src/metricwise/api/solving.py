@@ -5,7 +5,7 @@ The fields of a :class:`FittedRule` and of a :class:`CostFit` are fields of a So
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,25 +30,24 @@ from .results import Solution
 
 if TYPE_CHECKING:  # loaded by the calls that need them: the rest is imported sooner
     from ..fitting.by_group import GroupTask
-    from ..fitting.constraints.fit import Pledge
+    from ..goals.constraint import Constraint
+    from ..goals.spec import Goal
 
 __all__ = ["n_stages", "solve", "solve_row_costs", "solve_within"]
 
 _SUSPICIOUS_ROWS = 50  # that argmax gets right without exception, beyond which rows will have been trained on
 
 
-def n_stages(
-    problem: Problem, recipe: Recipe | list[Recipe] | None, pledge: Pledge | None, task: GroupTask | None
-) -> int:
+def n_stages(problem: Problem, recipe: Recipe | list[Recipe] | None, goal: Goal, task: GroupTask | None) -> int:
     """Return how many stages there are at most: of the fit, and of that of rows of unknown groups."""
     free = 4 if isinstance(recipe, list) else 1
-    if pledge is None:
+    if not goal.constrained:
         return free
     several = isinstance(recipe, list) and len(recipe) > 1
-    within = 2 if problem.labelled and (pledge.confidence is not None or several) else 1
-    if task is None or not (task.aware and task.unknown == "blind" and task.needed(pledge.constraints)):
+    within = 2 if problem.labelled and (goal.confidence is not None or several) else 1
+    if task is None or not (task.aware and task.unknown == "blind" and task.needed(goal.constraints)):
         return within
-    return within + (within if pledge.without_groups else free)
+    return within + (within if _without_groups(goal.constraints) else free)
 
 
 # ---------------------------------------------------------------------------------------------- without constraints
@@ -67,7 +66,7 @@ def solve(
     selection = note_list(NoteKind.SELECTION, choice.words()) if choice else ()
     notes = [*fitted.notes, *selection, *_data_notes(problem, fitted.value < fitted.baseline - 1e-12)]
     recorded = record_rule(problem, fitted.rule)
-    by_group = _by_group(problem, task, fitted.rule, None, notes)
+    by_group = _by_group(problem, task, fitted.rule, notes)
     gain, value = (choice.gain, choice.value) if choice else (None, None)
     return Solution(
         **{**vars(fitted), "rule": informed(fitted.rule, gain, value), "notes": tuple(notes)},
@@ -132,7 +131,7 @@ def solve_within(
     task: GroupTask | None,
     recipe: Recipe | list[Recipe] | None,
     solver: Solver | Settings,
-    pledge: Pledge,
+    confidence: float | None,
     seed: int,
     progress: Progress,
 ) -> Solution:
@@ -145,23 +144,25 @@ def solve_within(
     recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
     groups: list[Note] = []
     rule: Rule
-    if task is not None and task.needed(pledge.constraints):
+    if task is not None and task.needed(problem.constraints):
         from ..fitting.by_group import fit_by_group
 
         by_groups = fit_by_group(
-            problem, task, recipes, solver, pledge, seed=seed, metadata=metadata, stage=progress.stage
+            problem, task, recipes, solver, confidence, seed=seed, metadata=metadata, stage=progress.stage
         )
         constrained, fitted, rule = by_groups.fit, by_groups.fitted, by_groups.rule
         recorded, by_group = by_groups.recorded, by_groups.by_group
         if "sensitive_features" in rule.needs and task.unknown != "refuse":
-            rule = by_groups.with_other(_other_rule(problem, task, recipe, solver, pledge, seed, progress))
+            rule = by_groups.with_other(_other_rule(problem, task, recipe, solver, confidence, seed, progress))
     else:
         from ..fitting.constraints.fit import fit_within
 
-        constrained = fit_within(problem, recipes, solver, pledge, seed=seed, metadata=metadata, stage=progress.stage)
+        constrained = fit_within(
+            problem, recipes, solver, confidence, seed=seed, metadata=metadata, stage=progress.stage
+        )
         fitted, rule = constrained.fitted, constrained.fitted.rule
         recorded = record_rule(problem, fitted.rule)
-        by_group = _by_group(problem, task, fitted.rule, pledge, groups)
+        by_group = _by_group(problem, task, fitted.rule, groups)
     behind = fitted.value < fitted.baseline - 1e-12 and not constrained.constraints  # these have their price
     gain, value, notes = constrained.gain, constrained.value_on_new_rows, _data_notes(problem, behind)
     rule = informed(rule, gain, value, constrained.constraints)
@@ -177,19 +178,24 @@ def solve_within(
     )
 
 
+def _without_groups(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """Return the constraints that are about no single group."""
+    return tuple(constraint for constraint in constraints if constraint.group is None)
+
+
 def _other_rule(
     problem: Problem,
     task: GroupTask,
     recipe: Recipe | list[Recipe] | None,
     solver: Settings,
-    pledge: Pledge,
+    confidence: float | None,
     seed: int,
     progress: Progress,
 ) -> WeightedRule | MixtureRule:
     """Return the rule of rows of unknown groups: it abstains, or is fitted to all rows without their groups."""
     if task.unknown == "abstain":
         return abstaining(problem.schema)
-    rest = pledge.without_groups
+    rest = _without_groups(problem.constraints)
     blind = replace(problem, constraints=rest, aim=replace(problem.aim, name=opened(problem.aim.name)[0]))
     if not rest:
         rule = _fit_free(blind, recipe, solver, seed, progress)[0].rule
@@ -197,13 +203,12 @@ def _other_rule(
         recipes = recipe if isinstance(recipe, list) else [recipe or Recipe()]
         from ..fitting.constraints.fit import fit_within
 
-        rest_pledge = replace(pledge, constraints=rest)
-        rule = fit_within(blind, recipes, solver, rest_pledge, seed=seed, stage=progress.stage).fitted.rule
+        rule = fit_within(blind, recipes, solver, confidence, seed=seed, stage=progress.stage).fitted.rule
     return replace(rule, metadata=RuleMetadata())
 
 
 def _by_group(
-    problem: Problem, task: GroupTask | None, rule: WeightedRule | MixtureRule, pledge: Pledge | None, notes: list[Note]
+    problem: Problem, task: GroupTask | None, rule: WeightedRule | MixtureRule, notes: list[Note]
 ) -> dict[Any, dict[str, Recorded]]:
     """Return how groups fare by a rule that was found without a constraint about them, and add a note."""
     if task is None:
@@ -212,7 +217,7 @@ def _by_group(
     notes.append(Note(NoteKind.GROUPS, text))
     from ..fitting.by_group import values_by_group
 
-    return values_by_group(problem, task.groups, rule, () if pledge is None else pledge.constraints)
+    return values_by_group(problem, task.groups, rule)
 
 
 # ---------------------------------------------------------------------------------------------------- costs per row

@@ -31,7 +31,7 @@ from ..oracles.problem import Problem, Recipe, mixed
 from ..rules import GroupedRule, MixtureRule, Rule, RuleMetadata, WeightedRule, of_schema
 from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
-from .constraints.fit import ConstrainedFit, Pledge, fit_within
+from .constraints.fit import ConstrainedFit, fit_within
 from .constraints.search import Search
 from .secondary_metrics import record_rule
 from .solving import FittedRule, Settings
@@ -105,7 +105,7 @@ def fit_by_group(
     task: GroupTask,
     recipes: Sequence[Recipe],
     settings: Settings,
-    pledge: Pledge,
+    confidence: float | None,
     *,
     seed: int = 0,
     metadata: RuleMetadata | None = None,
@@ -126,14 +126,14 @@ def fit_by_group(
         return replace(recipe, link_by_group=True) if recipe.recalibrate and task.aware else None
 
     fit = fit_within(
-        own, recipes, settings, pledge, seed=seed, metadata=metadata, stage=stage, challenger=linked_by_group
+        own, recipes, settings, confidence, seed=seed, metadata=metadata, stage=stage, challenger=linked_by_group
     )
     rule, fitted = fit.fitted.rule, fit.fitted
-    recorded, by_group = record_rule(own, rule), values_by_group(problem, task.groups, rule, pledge.constraints)
+    recorded, by_group = record_rule(own, rule), values_by_group(problem, task.groups, rule)
     final = GroupedRule.of(rule, problem.schema, task.groups) if task.aware else of_schema(rule, problem.schema)
     fitted = replace(fitted, confusion=_pooled(own, fitted.confusion))
     if not task.aware:
-        fitted = _beside_aware(problem, task, fit.recipe, settings, pledge, fitted)
+        fitted = _beside_aware(problem, task, fit.recipe, settings, fitted)
     return GroupFit(fitted, final, fit, recorded, by_group)
 
 
@@ -162,14 +162,14 @@ def _pooled(problem: Problem, C: FloatArray) -> FloatArray:
 
 
 def _beside_aware(
-    problem: Problem, task: GroupTask, recipe: Recipe, settings: Settings, pledge: Pledge, fitted: FittedRule
+    problem: Problem, task: GroupTask, recipe: Recipe, settings: Settings, fitted: FittedRule
 ) -> FittedRule:
     """Bound a rule that does not see groups by what one that does would reach: no rule that does not can do better."""
     by_group = problem.by_group(task.n_groups, aware=True, worst=task.worst)
     link = by_group.link(recipe.recalibrate)
-    search = Search(by_group, recipe, link, pledge.constraints, settings)
+    search = Search(by_group, recipe, link, problem.constraints, settings)
     try:
-        aware = search.best(np.zeros((len(pledge.constraints), 2)), single=False).result
+        aware = search.best(np.zeros((len(problem.constraints), 2)), single=False).result
     except InfeasibleError:
         return fitted
     proved, reached = aware.upper_bound is not None, fitted.certificate.optimized_value
@@ -188,7 +188,7 @@ def _beside_aware(
 
 
 def values_by_group(
-    problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule, constraints: Sequence[Constraint] = ()
+    problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule
 ) -> dict[Any, dict[str, Recorded]]:
     """Return what every group has of the metric, of what promises are about, and of recorded metrics.
 
@@ -199,7 +199,6 @@ def values_by_group(
     groups : Groups
     rule : WeightedRule or MixtureRule
         In the user's labels, behind its link: of all outputs, or of all outputs once for every group.
-    constraints : sequence of Constraint
 
     Returns
     -------
@@ -221,13 +220,11 @@ def values_by_group(
     out: dict[Any, dict[str, Recorded]] = {}
     for g, name in enumerate(groups.names):
         part = slice(g * n_outputs, (g + 1) * n_outputs)
-        out[name] = _values(problem, oracle, part, C[part], plain[part], constraints)
+        out[name] = _values(problem, oracle, part, C[part], plain[part])
     return out
 
 
-def _values(
-    problem: Problem, oracle: Counts, part: slice, C: FloatArray, plain: FloatArray, constraints: Sequence[Constraint]
-) -> dict[str, Recorded]:
+def _values(problem: Problem, oracle: Counts, part: slice, C: FloatArray, plain: FloatArray) -> dict[str, Recorded]:
     """The values of one group, whose outputs are a part of all."""
     priors, weight, n_classes = oracle.priors[part], oracle.weight[part], oracle.n_classes[part]
     schema, found = problem.schema, {}
@@ -237,7 +234,7 @@ def _values(
         average = "micro" if aim.average == "instance" else aim.average  # its surrogate
         objective = replace(aim, average=average).bind(priors, weight, n_classes, schema.classes)
         found[name] = Recorded(objective.value(C), objective.value(plain))
-    for one in constraints:
+    for one in problem.constraints:
         outputs = np.arange(schema.n_outputs) if one.output is None else np.array([one.output])
         share = weight[outputs] / max(float(weight[outputs].sum()), np.finfo(float).tiny)
         labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import python_labels
-from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
+from ..goals.constraint import BoundConstraint, ConstraintSystem, GroupGap, PooledConstraint
 from ..metrics import Metric, Minimum, MinRecall, Recall
 from ..metrics.abstention import Abstaining
 from ..metrics.affine import Affine
@@ -25,7 +25,7 @@ from ..oracles.problem import Problem
 from ..rules import Link, Rule, RuleRows
 from .uncertainty import student
 
-__all__ = ["Apart", "Counted", "counted_by", "lower_limit", "upper_limit"]
+__all__ = ["SampledGap", "SampledMetric", "sample_constraints", "lower_limit", "upper_limit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -34,7 +34,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class SampledMetric:
     """A constraint as some rows with labels count it for one rule.
 
     Parameters
@@ -50,7 +50,7 @@ class Counted:
         How much more the metric varies than that of so many independent labels of one weight (the design effect).
     known : bool, default=False
         Whether the class priors are known, so that they do not vary.
-    parts : tuple of Counted, default=()
+    parts : tuple of SampledMetric, default=()
         What it is the least of.
     free : float, default=inf
         Degrees of freedom of the variance: one less than there are clusters of rows.
@@ -62,7 +62,7 @@ class Counted:
     labels: tuple[Any, ...]
     more: float = 1.0
     known: bool = False
-    parts: tuple[Counted, ...] = ()
+    parts: tuple[SampledMetric, ...] = ()
     free: float = np.inf
 
     @cached_property
@@ -136,18 +136,18 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class SampledGap:
     """A bound on the difference of a metric between two groups, whose rows have nothing in common.
 
     Parameters
     ----------
-    bound : Difference
-    one, other : Counted
+    bound : GroupGap
+    one, other : SampledMetric
     """
 
-    bound: Difference
-    one: Counted
-    other: Counted
+    bound: GroupGap
+    one: SampledMetric
+    other: SampledMetric
 
     @property
     def value(self) -> float:
@@ -165,12 +165,12 @@ def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:
     return np.asarray(np.sum(A * C, axis=1, keepdims=True))
 
 
-def lower_limit(counted: Counted | Apart, level: float) -> float:
+def lower_limit(counted: SampledMetric | SampledGap, level: float) -> float:
     """Return what the metric of all rows like those counted is above, with so much confidence.
 
     Parameters
     ----------
-    counted : Counted or Apart
+    counted : SampledMetric or SampledGap
     level : float
         At least 0.5.
 
@@ -188,24 +188,24 @@ def lower_limit(counted: Counted | Apart, level: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.inference.confidence_limits import Counted, lower_limit
+    >>> from metricwise.inference.confidence_limits import SampledMetric, lower_limit
     >>> from metricwise.metrics import Precision
     >>> from metricwise.goals.constraint import Constraint
     >>> C = np.array([[70, 2], [10, 18]]) / 100
     >>> floor = Constraint(Precision(index=1), low=0.8).bind(C.sum(axis=1))
-    >>> round(lower_limit(Counted(floor, C, 100, (0, 1)), 0.95), 4)  # of 18 of 20
+    >>> round(lower_limit(SampledMetric(floor, C, 100, (0, 1)), 0.95), 4)  # of 18 of 20
     0.7174
     """
     return _limit(counted, 1 - level, -1.0)
 
 
-def upper_limit(counted: Counted | Apart, level: float) -> float:
+def upper_limit(counted: SampledMetric | SampledGap, level: float) -> float:
     """Return what the metric of all rows like those counted is below; see :func:`lower_limit`."""
     return _limit(counted, level, 1.0)
 
 
-def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
-    if isinstance(counted, Apart):
+def _limit(counted: SampledMetric | SampledGap, quantile: float, side: float) -> float:
+    if isinstance(counted, SampledGap):
         one = _limit(counted.one, quantile, side) - counted.one.value
         other = _limit(counted.other, 1 - quantile, -side) - counted.other.value
         return counted.value + side * float(np.hypot(one, other))
@@ -227,20 +227,20 @@ def _limit(counted: Counted | Apart, quantile: float, side: float) -> float:
     return counted.value + moved + wide * float(np.sqrt(counted.variance))
 
 
-def counted_by(
+def sample_constraints(
     problem: Problem,
-    limits: Limits,
+    limits: ConstraintSystem,
     confusion: FloatArray,
     rule: Callable[[], Rule],
     link: Link | None,
-) -> list[Counted | Apart]:
+) -> list[SampledMetric | SampledGap]:
     """Return constraints as the rows of a problem count them for a rule.
 
     Parameters
     ----------
     problem : Problem
         With labels.
-    limits : Limits
+    limits : ConstraintSystem
         Q constraints.
     confusion : ndarray of shape (M, K, K)
         Counted with labels.
@@ -252,27 +252,27 @@ def counted_by(
     alike, known = problem.rows_alike, problem.prior is not None
     n_outputs = problem.schema.n_outputs // problem.schema.n_groups
 
-    def counted(limit: Limit) -> Counted:
+    def counted(limit: PooledConstraint) -> SampledMetric:
         bound, C = limit.bound, limit.pool(confusion)
         outputs = np.flatnonzero(limit.share)
         labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
-        plain = Counted(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
+        plain = SampledMetric(bound, C, float(problem.source.class_rows[outputs].sum()), labels, known=known)
         own = [replace(plain, bound=part) for part in _parts(bound, C, labels)] or [plain]
         if not alike or len(np.unique(outputs % n_outputs)) > 1 or known:
             decided = _Decided(problem, outputs, rule(), link)
             own = [decided.adjusted(one) for one in own]
         return own[0] if len(own) == 1 else replace(plain, parts=tuple(own))
 
-    found: dict[int, Counted] = {}
+    found: dict[int, SampledMetric] = {}
 
-    def once(limit: Limit) -> Counted:
+    def once(limit: PooledConstraint) -> SampledMetric:
         """What many differences have in common."""
         if id(limit) not in found:
             found[id(limit)] = counted(limit)
         return found[id(limit)]
 
     return [
-        counted(one) if isinstance(one, Limit) else Apart(one, once(one.one), once(one.other))
+        counted(one) if isinstance(one, PooledConstraint) else SampledGap(one, once(one.one), once(one.other))
         for one in limits.constraints
     ]
 
@@ -303,7 +303,7 @@ class _Decided:
     rule: Rule
     link: Link | None
 
-    def adjusted(self, counted: Counted) -> Counted:
+    def adjusted(self, counted: SampledMetric) -> SampledMetric:
         """Say how many independent labels are worth as much as these, and how much more they vary.
 
         First as if all that go together agreed (Kish's number, of those that move the metric), so that no error in ten

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..goals.constraint import Difference, HalfSpace, Limit, Limits
+from ..goals.constraint import ConstraintSystem, GroupGap, HalfSpace, PooledConstraint
 from ..metrics.base import Increasing
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
@@ -38,8 +38,9 @@ class Effort(IntEnum):
 
     KNOWN = 0  # nothing: the rules that have been asked for
     ROUGH = 1  # as much as a fit to a resample is worth
-    FULL = 2
-    THOROUGH = 3  # random steps around the best single rule as well
+    CAUTIOUS = 2  # no random steps where nothing satisfies narrower bounds: that is luck on the given rows
+    FULL = 3
+    THOROUGH = 4  # random steps around the best single rule as well
 
 
 class InfeasibleError(Exception):
@@ -76,7 +77,7 @@ class _Blocks:
     guess: FloatArray | None = None
 
     @classmethod
-    def of(cls, oracle: Oracle, objective: Objective, limits: Limits) -> _Blocks:
+    def of(cls, oracle: Oracle, objective: Objective, limits: ConstraintSystem) -> _Blocks:
         """Let outputs share a loss where they are told to, or where aim and constraints pool them alike."""
         grouping = objective.grouping
         n_outputs = len(grouping.share)
@@ -157,7 +158,7 @@ class Feasible:
     judge : Oracle
         Counts the constraints; the same one, or one that counts labels.
     objective : Objective
-    limits : Limits
+    limits : ConstraintSystem
     tol : float
         Of values and of constraints.
     """
@@ -167,7 +168,7 @@ class Feasible:
         oracle: Oracle,
         judge: Oracle,
         objective: Objective,
-        limits: Limits,
+        limits: ConstraintSystem,
         tol: float,
         guess: FloatArray | None = None,
     ) -> None:
@@ -212,7 +213,7 @@ class Feasible:
             slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         return np.asarray(np.einsum("gm,gij->mij", self.weight, slopes))
 
-    def narrow(self, limits: Limits) -> None:
+    def narrow(self, limits: ConstraintSystem) -> None:
         """Keep other bounds on the same metrics from now on."""
         self.limits, self.tangents, self.never_empty, self._rows = limits, [], False, None
 
@@ -265,7 +266,7 @@ class Feasible:
             self._rows += [(-1, space) for one in self.limits.constraints for space in self._helpers(one)]
         return self._rows + self.tangents
 
-    def _helpers(self, one: Limit | Difference) -> tuple[HalfSpace, ...]:
+    def _helpers(self, one: PooledConstraint | GroupGap) -> tuple[HalfSpace, ...]:
         """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
         return one.helpers + (one.something(_LITTLE) if self.never_empty else ())
 
@@ -406,7 +407,7 @@ class Feasible:
         spaces = [space.A for _, space in self.rows]
         nothing = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
         losses = [self._loss(nothing, spaces, own) for own in _around(prices, _factors(step))]
-        return self._add_new(losses, *self.ask(losses)).any()
+        return bool(self._add_new(losses, *self.ask(losses)).any())
 
     def _add_new(self, losses: Sequence[Loss], aim: FloatArray, judged: FloatArray) -> NDArray[np.bool_]:
         """Take rules whose confusions differ from those of all others; say which."""
@@ -424,7 +425,7 @@ class Feasible:
         """How often a search may ask for rules."""
         return {Effort.KNOWN: 0, Effort.ROUGH: _ROUGH_STEPS}.get(self.effort, _STEPS)
 
-    def explore(self, systems: Sequence[Limits]) -> None:
+    def explore(self, systems: Sequence[ConstraintSystem]) -> None:
         """Ask for rules that are best under other bounds on the same metrics, at multipliers of all sizes."""
         aim, before, losses = self._rough_slope(), self.limits, []
         for system in systems:

@@ -17,7 +17,13 @@ __all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 33)
-_ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.FULL: 2, Effort.THOROUGH: 3}  # each looks 32 times as close
+_ZOOMS = {
+    Effort.KNOWN: 0,
+    Effort.ROUGH: 1,
+    Effort.CAUTIOUS: 2,
+    Effort.FULL: 2,
+    Effort.THOROUGH: 3,
+}  # each looks 32 times as close
 _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16  # losses near one, for rows that tie under it
 _ROUGH_SHAKES = 6

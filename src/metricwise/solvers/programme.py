@@ -86,7 +86,7 @@ class Programme:
         return np.tile(np.eye(self.n_blocks), self.keep.shape[1] // self.n_blocks)
 
     def nearest(self) -> Optimum:
-        """Return the mixture of the smallest total violation of the rows, in units of their size; its value is minus that."""
+        """Return the mixture of the smallest total violation, in units of the size of rows; its value is minus that."""
         if self.n_blocks == 1:
             optimum = self._simplex(first_phase=True)
             if optimum is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...goals.constraint import Constraint, Difference, Limit, Limits
+from ...goals.constraint import Constraint, ConstraintSystem, GroupGap, PooledConstraint
 from ...metrics import Precision
 from ...metrics.abstention import Abstaining
 from ...metrics.aim import Aim
@@ -26,22 +26,22 @@ FloatArray = NDArray[np.float64]
 
 
 def explain_infeasible(search: Search, nearest: Point | None) -> str:
-    """Say that no rule satisfies the constraints of a search, how far rules get, and what comes nearest to all of them."""
+    """Say that no rule satisfies the constraints of a search, how far rules get, and what comes nearest."""
     problem, bound = search.problem, search.limits.constraints
     promises = [
-        Limits(tuple(limit for limit in bound if limit.constraint.promise == number))
+        ConstraintSystem(tuple(limit for limit in bound if limit.constraint.promise == number))
         for number in dict.fromkeys(limit.constraint.promise for limit in bound)
     ]
     names = [f"'{limits.constraints[0].constraint.name}'" for limits in promises]
     where = "on the given rows" if problem.labelled else "under these probabilities"
     for limits, name in zip(promises, names, strict=True):
         if not _can_be_kept(search, limits):
-            end = _furthest(search, limits, Limits())
+            end = _furthest(search, limits, ConstraintSystem())
             return f"no rule satisfies {name} {where}{end}; loosen the bound, or use a better model."
     said = f"no rule satisfies {_listed(names)} together {where}"
     for q in reversed(range(len(promises))):
         others = [r for r in range(len(promises)) if r != q]
-        rest = Limits(tuple(limit for r in others for limit in promises[r].constraints))
+        rest = ConstraintSystem(tuple(limit for r in others for limit in promises[r].constraints))
         if _can_be_kept(search, rest):
             end = _furthest(search, promises[q], rest)
             if end:
@@ -53,10 +53,10 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
     return f"{said}; loosen a bound."
 
 
-def _value_near(limits: Limits, C: FloatArray) -> str:
+def _value_near(limits: ConstraintSystem, C: FloatArray) -> str:
     """The value of a constraint at a confusion tensor (M, K, K) that is furthest from its bound."""
-    worst = max(limits.constraints, key=lambda limit: float(Limits((limit,)).violation(C)))
-    gap = " gap" if isinstance(worst, Difference) else ""
+    worst = max(limits.constraints, key=lambda limit: float(ConstraintSystem((limit,)).violation(C)))
+    gap = " gap" if isinstance(worst, GroupGap) else ""
     return f"{worst.constraint.metric.name}{gap} {float(worst.value(C)):.3g}"
 
 
@@ -64,12 +64,12 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _can_be_kept(search: Search, limits: Limits) -> bool:
+def _can_be_kept(search: Search, limits: ConstraintSystem) -> bool:
     """Whether a mixture of rules satisfies some of the constraints; of gaps of ratios that is taken for granted."""
     return bool(limits.levels) or _best_confusion(search, search.problem, limits, single=False) is not None
 
 
-def _best_confusion(search: Search, problem: Problem, limits: Limits, *, single: bool) -> FloatArray | None:
+def _best_confusion(search: Search, problem: Problem, limits: ConstraintSystem, *, single: bool) -> FloatArray | None:
     """The confusion of the best rule that satisfies some of the constraints, None where none does."""
     recipe = Recipe("labels", search.recipe.recalibrate) if problem.labelled else search.recipe
     constraints = [limit.constraint for limit in limits.constraints]
@@ -80,12 +80,12 @@ def _best_confusion(search: Search, problem: Problem, limits: Limits, *, single:
         return None
 
 
-def _furthest(search: Search, limits: Limits, rest: Limits) -> str:
+def _furthest(search: Search, limits: ConstraintSystem, rest: ConstraintSystem) -> str:
     """How far the metric of a constraint gets towards its bound among rules that satisfy others; empty if unknown."""
     first = limits.constraints[0]
     if search.problem.schema.n_outputs > 1 or len(limits.constraints) > 1 or np.isinf(first.constraint.low):
         return ""
-    assert isinstance(first, Limit)
+    assert isinstance(first, PooledConstraint)
     bound, constraint = first.bound, first.constraint
     problem = replace(search.problem, aim=Aim(constraint.metric, "micro", np.ones(1)), record={})
     C = None if rest.levels else _best_confusion(search, problem, rest, single=not search.settings.randomized)

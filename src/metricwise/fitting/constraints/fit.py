@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
-from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
+from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty
 from ...inference import Candidate, ConstraintResult, Estimate, Gain
-from ...inference.confidence_limits import Apart, Counted, lower_limit, upper_limit
+from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from ...inference.uncertainty import count_independent
 from ...oracles.problem import Problem, Recipe
 from ...rules import RuleMetadata
@@ -28,10 +28,10 @@ from ..selection import judging_rows, noticing_copies
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
 from .resolve import InfeasibleConstraintsError
-from .search import Found, NoSingleRuleError, Search
-from .validate import Refits, Unseen
+from .search import ConstrainedRule, NoSingleRuleError, Search
+from .validate import OutOfBagEstimate, OutOfBagFits
 
-__all__ = ["ConstrainedFit", "Pledge", "fit_within"]
+__all__ = ["ConstrainedFit", "fit_within"]
 
 FloatArray = NDArray[np.float64]
 
@@ -45,38 +45,6 @@ _QUANTILE = 0.975  # of an interval's ends
 # By how much of the optimism, itself an estimate, the end of an interval moves that it moves inwards. On the worlds of
 # benchmarks/intervals.py intervals cover 95 to 99 % so; 96 to 100 % with none of it, 78 % at 300 rows with all of it.
 _TRUSTED_OPTIMISM = 0.5
-
-
-@dataclass(frozen=True)
-class Pledge:
-    """What a rule is to keep.
-
-    Parameters
-    ----------
-    constraints : tuple of Q Constraint
-    confidence : float or None
-        With what probability all rows like those given are to keep all of them together; None: the given rows only.
-    """
-
-    constraints: tuple[Constraint, ...]
-    confidence: float | None
-
-    @property
-    def without_groups(self) -> tuple[Constraint, ...]:
-        """The constraints that are about no single group."""
-        return tuple(one for one in self.constraints if one.group is None)
-
-    def level(self, confidence: float, tried: float = 1.0) -> float:
-        """The confidence of each bound by which all are kept with so much confidence (Bonferroni).
-
-        Parameters
-        ----------
-        tried : float, default=1.0
-            How many rules, that have nothing to do with one another, were tried for it.
-        """
-        # Of a promise about several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
-        n_bounds = len({(one.promise, at) for one in self.constraints for at in range(2) if np.isfinite(one.ends[at])})
-        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +78,7 @@ def fit_within(
     problem: Problem,
     recipes: Sequence[Recipe],
     settings: Settings,
-    pledge: Pledge,
+    confidence: float | None,
     *,
     seed: int = 0,
     metadata: RuleMetadata | None = None,
@@ -122,10 +90,12 @@ def fit_within(
     Parameters
     ----------
     problem : Problem
+        With constraints.
     recipes : sequence of Recipe
         That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
     settings : Settings
-    pledge : Pledge
+    confidence : float or None
+        With which all constraints are to hold jointly in the population; None: on the given rows.
     seed : int
         Of the resamples.
     metadata : RuleMetadata, optional
@@ -146,17 +116,17 @@ def fit_within(
     """
     read_before = problem.source.passes.entries
     stage("keeping constraints")
-    if problem.labelled and (pledge.confidence is not None or len(recipes) > 1):
+    if problem.labelled and (confidence is not None or len(recipes) > 1):
         problem = noticing_copies(problem)
 
     def search_by(recipe: Recipe) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
-        return Search(problem, recipe, link, pledge.constraints, settings)
+        return Search(problem, recipe, link, problem.constraints, settings)
 
     searches = [search_by(recipe) for recipe in recipes]
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
-    task = _Task(problem, pledge, settings, seed, stage)
+    task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:
             seen = None
@@ -179,7 +149,7 @@ class _Promised(NamedTuple):
     """A rule, the margins (Q, 2) that its bounds were tightened by, and the confidence that they allow."""
 
     search: Search
-    found: Found
+    found: ConstrainedRule
     margins: FloatArray
     confidence: float | None = None
 
@@ -188,10 +158,16 @@ class _Task:
     """One fit: what is common to its steps."""
 
     def __init__(
-        self, problem: Problem, pledge: Pledge, settings: Settings, seed: int, stage: Callable[[str], None]
+        self,
+        problem: Problem,
+        confidence: float | None,
+        settings: Settings,
+        seed: int,
+        stage: Callable[[str], None],
     ) -> None:
-        self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
-        self.none = np.zeros((len(pledge.constraints), 2))
+        self.problem, self.confidence, self.settings, self.seed, self.stage = problem, confidence, settings, seed, stage
+        self.constraints = problem.constraints
+        self.none = np.zeros((len(self.constraints), 2))
         self.tried: tuple[Candidate, ...] = ()
 
     @cached_property
@@ -200,12 +176,23 @@ class _Task:
         return count_independent(self.problem)
 
     @cached_property
-    def refits(self) -> Refits:
+    def refits(self) -> OutOfBagFits:
         """Resamples of the rows that judge."""
         rows, _ = judging_rows(self.problem)
-        return Refits(rows, self.n_independent, self.pledge.constraints, self.settings, self.seed)
+        return OutOfBagFits(rows, self.n_independent, self.constraints, self.settings, self.seed)
 
     # ------------------------------------------------------------------------------------------------- the margins
+
+    def level(self, confidence: float, tried: float = 1.0) -> float:
+        """Return the confidence of each bound by which all hold with this confidence (Bonferroni).
+
+        Of `tried` unrelated rules the best was taken.
+        """
+        # Of a constraint on several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
+        n_bounds = len(
+            {(own.promise, end) for own in self.constraints for end in range(2) if np.isfinite(own.ends[end])}
+        )
+        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
     def promise(self, search: Search) -> _Promised:
         """Return the best rule that labels promise to keep the constraints.
@@ -213,10 +200,10 @@ class _Task:
         Where labels are too few for the confidence that was asked for, the most that they allow: that is found among
         the rules asked for so far, and searched once more in the end.
         """
-        confidence, single = self.pledge.confidence, not self.settings.randomized
+        confidence, single = self.confidence, not self.settings.randomized
         if confidence is None:
             return _Promised(search, search.best(self.none, single=single, effort=Effort.THOROUGH), self.none)
-        tightened, furthest = self._tighten(search, confidence, Effort.FULL)
+        tightened, furthest = self._tighten(search, confidence, Effort.CAUTIOUS)
         if tightened is not None:
             return tightened
         if not self._has_rule(search):
@@ -229,13 +216,15 @@ class _Task:
 
     def _settled(self, promise: _Promised) -> _Promised:
         """Return the promise of a rule that is searched once more, where only rules asked for had been compared."""
-        if promise.confidence in (None, self.pledge.confidence):
+        if promise.confidence in (None, self.confidence):
             return promise
-        return self._tighten(promise.search, promise.confidence, Effort.FULL)[0] or promise
+        return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
 
     def _most_confident(self, search: Search, furthest: FloatArray) -> _Promised | None:
         """Return the rule of most confidence on the way to margins that leave no room; None below 0.5."""
-        best, begin = None, np.zeros(len(self.none))
+        assert self.confidence is not None
+        best: _Promised | None = None
+        begin, low = np.zeros(len(self.none)), 0.5
         for share in np.linspace(0.0, 1.0, _RUNGS):
             try:
                 found = search.best(share * furthest, single=not self.settings.randomized, effort=Effort.KNOWN)
@@ -243,17 +232,17 @@ class _Task:
                 break
             sampled = search.counted(found)
             tried, begin = self._tried(sampled, begin)
-            low, high = 0.5 if best is None else best.confidence, self.pledge.confidence
+            high = self.confidence
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
-                short, _ = self._short(sampled, [self.pledge.level(middle, n) for n in tried.tolist()])
+                short, _ = self._short(sampled, [self.level(middle, n) for n in tried.tolist()])
                 if short.any():
                     high = middle
                 else:
                     low, best = middle, _Promised(search, found, share * furthest, middle)
         return best
 
-    def _tried(self, sampled: Sequence[Counted | Apart], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _tried(self, sampled: Sequence[SampledMetric | SampledGap], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How many unrelated rules were tried for these, by variances (Q,) to begin with, which are returned too.
 
         The further the search has gone from where it began, the more rules had their chance: those that differ in
@@ -300,7 +289,7 @@ class _Task:
                     continue
                 sampled = search.counted(found)
                 tried, begin = self._tried(sampled, begin)
-                short, needed = self._short(sampled, [self.pledge.level(confidence, n) for n in tried.tolist()])
+                short, needed = self._short(sampled, [self.level(confidence, n) for n in tried.tolist()])
                 if not short.any():
                     if asked == effort:
                         break
@@ -314,7 +303,7 @@ class _Task:
         return _Promised(search, found, margins, confidence), margins
 
     def _short(
-        self, counted: Sequence[Counted | Apart], levels: Sequence[float]
+        self, counted: Sequence[SampledMetric | SampledGap], levels: Sequence[float]
     ) -> tuple[NDArray[np.bool_], FloatArray]:
         """Which bounds are not kept at levels of confidence, (Q, 2), and the margins that this asks for."""
         short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
@@ -332,66 +321,58 @@ class _Task:
 
     def choose(
         self, searches: Sequence[Search], challenger: Callable[[Recipe], Search | None]
-    ) -> tuple[_Promised, Unseen | None]:
+    ) -> tuple[_Promised, OutOfBagEstimate | None]:
         """Return the promise of most confidence, and what resamples say of it on rows that they left out.
 
         Of several, the one whose rules do best there. Where neither new rows nor several recipes are asked about, no
         resample is drawn. One recipe is what was asked for, and has no challenger.
         """
-        confident = self.pledge.confidence is not None
+        confident = self.confidence is not None
         if not confident and len(searches) == 1:
             return self.promise(searches[0]), None
-        promises = self._promises(searches) if confident else {search: None for search in searches}
-        most = max((_level(promise) for promise in promises.values()), default=0.0)
+        promises: dict[Search, _Promised | None] = dict.fromkeys(searches)
         if confident:
-            promises = {
-                search: self._settled(promise)
-                for search, promise in promises.items()
-                if promise is not None and _level(promise) >= most
-            }
+            promises = self._promises(searches)
         self.stage("judging rows that were left out")
-        judged: list[tuple[Search, Unseen]] = []
-
-        def judge(search: Search, promise: _Promised | None) -> None:
-            seen = self.refits.unseen(search, self.none if promise is None else promise.margins)
-            if seen is not None and _level(promise) >= most:
-                judged.append((search, seen))
-
-        for search, promise in promises.items():
-            if _level(promise) >= most:
-                judge(search, promise)
-        best, seen = max(judged, key=lambda pair: pair[1].value) if judged else (next(iter(promises)), None)
+        judged = {search: self._judged(search, promise) for search, promise in promises.items()}
+        best = max(judged, key=lambda search: _value(judged[search]))
         other = challenger(best.recipe) if len(searches) > 1 else None
         if other is not None:
-            promises |= self._promises([other]) if confident else {other: None}
-            if other in promises:
-                judge(other, promises[other])
-            best, seen = max(judged, key=lambda pair: pair[1].value) if judged else (best, seen)
-        self.tried = tuple(seen.candidate(search.recipe) for search, seen in judged)
-        return promises[best] or self.promise(best), seen
+            other_promise = self._promise_if_any(other) if confident else None
+            if not confident or (other_promise is not None and _level(other_promise) >= _level(promises[best])):
+                promises[other], judged[other] = other_promise, self._judged(other, other_promise)
+                best = max(judged, key=lambda search: _value(judged[search]))
+        self.tried = tuple(own.candidate(search.recipe) for search, own in judged.items() if own is not None)
+        return promises[best] or self.promise(best), judged[best]
+
+    def _judged(self, search: Search, promise: _Promised | None) -> OutOfBagEstimate | None:
+        """What resamples say of a rule with the margins of a promise."""
+        return self.refits.unseen(search, self.none if promise is None else promise.margins)
 
     def _promises(self, searches: Sequence[Search]) -> dict[Search, _Promised | None]:
         """What labels promise by each of several searches; without those that find no rule, unless none does."""
-        promises: dict[Search, _Promised | None] = {}
-        failed: InfeasibleError | NoSingleRuleError | None = None
-        for search in searches:
-            try:
-                promises[search] = self.promise(search)
-            except (InfeasibleError, NoSingleRuleError) as error:
-                failed = failed or error
-        if not promises and failed is not None:
-            raise failed
-        return promises
+        promises = {search: self._promise_if_any(search) for search in searches}
+        found = {search: promise for search, promise in promises.items() if promise is not None}
+        if not found:
+            self.promise(searches[0])  # which fails
+        most = max(map(_level, found.values()), default=0.0)
+        return {search: self._settled(promise) for search, promise in found.items() if _level(promise) >= most}
+
+    def _promise_if_any(self, search: Search) -> _Promised | None:
+        try:
+            return self.promise(search)
+        except (InfeasibleError, NoSingleRuleError):
+            return None
 
     # ------------------------------------------------------------------------------------------------- the result
 
     def presented(
-        self, promise: _Promised, seen: Unseen | None, metadata: RuleMetadata | None, read_before: int
+        self, promise: _Promised, seen: OutOfBagEstimate | None, metadata: RuleMetadata | None, read_before: int
     ) -> ConstrainedFit:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         search, found, margins, promised = promise
-        problem, pledge = self.problem, self.pledge
-        names = list({one.promise: one.name for one in pledge.constraints}.values())
+        problem = self.problem
+        names = list({constraint.promise: constraint.name for constraint in self.constraints}.values())
         metadata = (metadata or RuleMetadata()).updated(
             recipe=str(search.recipe), subject_to=names or None, confidence=promised
         )
@@ -421,7 +402,12 @@ class _Task:
             return None
 
     def _constraint_results(
-        self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: Unseen | None
+        self,
+        search: Search,
+        found: ConstrainedRule,
+        margins: FloatArray,
+        promised: float | None,
+        seen: OutOfBagEstimate | None,
     ) -> tuple[ConstraintResult, ...]:
         limits = search.limits.constraints
         counted = search.counted(found) if self.problem.labelled else [None] * len(limits)
@@ -444,10 +430,10 @@ class _Task:
 
     def _keeping(
         self,
-        one: Limit | Difference,
-        found: Found,
+        one: PooledConstraint | GroupGap,
+        found: ConstrainedRule,
         margins: FloatArray,
-        own: Counted | Apart | None,
+        own: SampledMetric | SampledGap | None,
         shift: float | None,
     ) -> ConstraintResult:
         """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
@@ -461,7 +447,7 @@ class _Task:
         return ConstraintResult(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
 
     def _texts(self, promises: Sequence[ConstraintResult], promised: float | None) -> list[str]:
-        wanted = self.pledge.confidence
+        wanted = self.confidence
         if not promises:
             return []
         kept = "; ".join(f"{one.name}: {one.value:.4g}" for one in promises)
@@ -481,6 +467,10 @@ class _Task:
         )
         warn(words, owner="subject_to")
         return [f"Constraints satisfied on the given rows: {kept}.", words]
+
+
+def _value(estimate: OutOfBagEstimate | None) -> float:
+    return -np.inf if estimate is None else estimate.value
 
 
 def _level(promise: _Promised | None) -> float:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter
 from ...data import Schema, python_labels
-from ...goals.constraint import Constraint, Difference, Limit, Limits
+from ...goals.constraint import Constraint, ConstraintSystem, GroupGap, PooledConstraint
 from ...oracles import Oracle
 from ...oracles.problem import Problem
 
 __all__ = [
     "InfeasibleConstraintsError",
-    "bind_limits",
+    "bind_constraints",
     "check_shown",
 ]
 
@@ -53,10 +53,10 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
                 remedy="leave it out",
                 owner="subject_to",
             )
-    for one, bound in zip(constraints, bind_limits(constraints, problem.schema, judge).constraints, strict=True):
+    for one, bound in zip(constraints, bind_constraints(constraints, problem.schema, judge).constraints, strict=True):
         if bound.constant:
-            alone = bound.one if isinstance(bound, Difference) and bound.one.constant else bound
-            g = alone.constraint.group if isinstance(alone, Limit) else one.minus
+            alone = bound.one if isinstance(bound, GroupGap) and bound.one.constant else bound
+            g = alone.constraint.group if isinstance(alone, PooledConstraint) else one.minus
             where = "" if g is None else f" of the group {g if groups is None else groups[g]!r}"
             reason = f"because no row{where} is of a class that it is about"
             words = f"whatever is predicted, {reason}; leave it out, or provide such rows."
@@ -65,7 +65,7 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
             )
 
 
-def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> Limits:
+def bind_constraints(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> ConstraintSystem:
     """Bind constraints to the class priors that an oracle counts.
 
     Parameters
@@ -77,28 +77,28 @@ def bind_limits(constraints: Sequence[Constraint], schema: Schema, oracle: Oracl
 
     Returns
     -------
-    Limits
+    ConstraintSystem
     """
-    known: dict[tuple[int, int | None, int | None], Limit] = {}
+    known: dict[tuple[int, int | None, int | None], PooledConstraint] = {}
 
-    def free(one: Constraint, group: int | None) -> Limit:
+    def free(one: Constraint, group: int | None) -> PooledConstraint:
         """The metric of a group without a bound, which many pairs of groups ask for."""
         key = id(one.metric), one.output, group
         if key not in known:
             known[key] = _placed(replace(one, low=-np.inf, high=np.inf, group=group, minus=None), schema, oracle)
         return known[key]
 
-    return Limits(
+    return ConstraintSystem(
         tuple(
             _placed(one, schema, oracle)
             if one.minus is None
-            else Difference(one, free(one, one.group), free(one, one.minus))
+            else GroupGap(one, free(one, one.group), free(one, one.minus))
             for one in constraints
         )
     )
 
 
-def _placed(one: Constraint, schema: Schema, oracle: Oracle) -> Limit:
+def _placed(one: Constraint, schema: Schema, oracle: Oracle) -> PooledConstraint:
     """Bind a constraint to the priors of the outputs that it is about."""
     outputs = _outputs(one, schema)
     share = np.zeros(schema.n_outputs)
@@ -106,7 +106,7 @@ def _placed(one: Constraint, schema: Schema, oracle: Oracle) -> Limit:
     share[outputs] = oracle.weight[outputs] / total if total > 0 else 1.0 / len(outputs)
     k = int(schema.n_decisions[outputs].max())
     labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))
-    return Limit(one.bind(share @ oracle.priors[:, :k], labels), share)
+    return PooledConstraint(one.bind(share @ oracle.priors[:, :k], labels), share)
 
 
 def _outputs(one: Constraint, schema: Schema) -> NDArray[np.intp]:

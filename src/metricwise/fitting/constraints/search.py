@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ...core.errors import argument
 from ...core.losses import Loss
 from ...core.notes import Note, NoteKind
-from ...goals.constraint import Constraint, Limit, Limits
-from ...inference.confidence_limits import Apart, Counted, counted_by
+from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
+from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
 from ...oracles.problem import InMemory, Problem, Recipe
 from ...rules import Link
 from ...solvers import Outcome, SolverResult
@@ -27,9 +27,9 @@ from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
 from ...solvers.sweep import hull_losses, sweep_within
 from ..solving import Settings, solve
-from .resolve import bind_limits
+from .resolve import bind_constraints
 
-__all__ = ["Found", "NoSingleRuleError", "Search"]
+__all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -40,7 +40,7 @@ _LIGHT = 1e-9  # shares of rules in a mixture that are none
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ConstrainedRule:
     """A rule that keeps limits.
 
     Parameters
@@ -92,7 +92,7 @@ class _Piece:
         by_labels = recipe.confusion == "labels" or not problem.labelled
         self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
-        self.limits = bind_limits(constraints, problem.schema, self.judge)
+        self.limits = bind_constraints(constraints, problem.schema, self.judge)
         self.guess: FloatArray | None = None  # of the multipliers
         self.levels: Levels | None = None  # the last that were found, near which the next ones are
 
@@ -121,7 +121,7 @@ class _Piece:
         labels = self.problem.labelled and self.judge is self.oracle
         return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
-    def best(self, limits: Limits, *, single: bool, effort: Effort) -> Found:
+    def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
         """Return the best rule within limits: a mixture, or one rule.
 
         Raises
@@ -135,7 +135,7 @@ class _Piece:
             found = sweep_within(self.oracle, self.objective, limits)
             if found is None:
                 raise NoSingleRuleError(self._mixture(limits, effort))
-            return Found(found, found.confusion, None)
+            return ConstrainedRule(found, found.confusion, None)
         if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
             self.feasible.narrow(limits)
             known = self.feasible.best_known()
@@ -147,8 +147,9 @@ class _Piece:
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
         one = best_single(self.feasible, mixture)
-        judged_alone = single and effort is Effort.ROUGH  # nobody asks what a mixture would add
-        if one is not None and one.value > mixture.value and not judged_alone:  # of what is not proved, the search may find better rules
+        asked_beside = not single or effort is not Effort.ROUGH  # of resamples nobody asks what a mixture would add
+        # Of what is not proved, the search for single rules may find better ones.
+        if asked_beside and one is not None and one.value > mixture.value:
             # Gaps of ratios have no half-spaces but at levels, which are found anew.
             again = self._again(limits, Effort.KNOWN if single else effort)
             mixture = max(one, again, key=lambda point: point.value)
@@ -158,12 +159,12 @@ class _Piece:
             raise NoSingleRuleError(mixture)
         return self._packed(one, mixture, limits.called)
 
-    def _again(self, limits: Limits, effort: Effort) -> Point:
+    def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
         self.feasible.effort = effort
         return self._mixture(limits, effort) if limits.levels else maximise(self.feasible)
 
-    def _mixture(self, limits: Limits, effort: Effort) -> Point:
+    def _mixture(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
         self.feasible.effort = effort
         if not limits.levels:
@@ -172,7 +173,7 @@ class _Piece:
         if limits.kept(free.judged).all():  # then the best of all keeps them
             self.feasible.narrow(limits)
             prices = np.zeros(len(limits.constraints))
-            prices[[not one.of_ratio or isinstance(one, Limit) for one in limits.constraints]] = free.prices
+            prices[[not one.of_ratio or isinstance(one, PooledConstraint) for one in limits.constraints]] = free.prices
             return replace(free, prices=prices)
 
         def value(levels: Levels) -> float:
@@ -184,27 +185,27 @@ class _Piece:
         self.levels = best_levels(value, limits.levels, limits.level_values(free.judged), self.levels)
         return replace(self._mixture_at(limits.at(self.levels)), bound=np.inf)
 
-    def _mixture_at(self, limits: Limits) -> Point:
+    def _mixture_at(self, limits: ConstraintSystem) -> Point:
         self.feasible.narrow(limits)
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
             found = sweep_within(self.oracle, self.objective, limits)
             if found is not None:
                 self.feasible.add(found.losses, found.confusion[None], found.confusion[None])
-        # What random steps keep is luck, which margins are not for; and levels are many.
-        n_repairs = 0 if limits.narrowed or self.sweeps else 1 if limits.levels else MAX_REPAIRS
+        lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
+        n_repairs = 0 if not lucky else 1 if limits.levels else MAX_REPAIRS  # levels are many
         point = best_by_labels(self.feasible, n_repairs)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
         return point
 
-    def mixture_value(self, limits: Limits) -> float | None:
+    def mixture_value(self, limits: ConstraintSystem) -> float | None:
         """Return the optimised value of the best mixture within limits; None where there is none."""
         try:
             return self._mixture(limits, Effort.FULL).value
         except InfeasibleError:
             return None
 
-    def _packed(self, point: Point, mixture: Point | None, constraints: str) -> Found:
+    def _packed(self, point: Point, mixture: Point | None, constraints: str) -> ConstrainedRule:
         """Turn a point into a result: of one rule, beside the mixture; or of a mixture; with a name for limits."""
         losses, shares = self._mixed(point)
         certified = self.feasible.certified
@@ -239,7 +240,7 @@ class _Piece:
             alternative=None if mixture is None else mixture.value,
             seed=self.settings.seed,
         )
-        return Found(result, point.judged, point.prices if mixture is None else mixture.prices)
+        return ConstrainedRule(result, point.judged, point.prices if mixture is None else mixture.prices)
 
     def _mixed(self, point: Point) -> tuple[tuple[Loss, ...], FloatArray]:
         """The losses of outputs that a point mixes, and their shares (R,) or (M, R)."""
@@ -256,7 +257,7 @@ class _Piece:
         return tuple(losses), shares[0] if same else shares
 
 
-def _kept_to(limits: Limits) -> float:
+def _kept_to(limits: ConstraintSystem) -> float:
     """To what a mixture is said to keep limits: the programme is as exact as that."""
     return 1e-4 if any(one.of_ratio for one in limits.constraints) else 1e-7
 
@@ -322,7 +323,7 @@ class Search:
         result = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
         return [Part(rest, "other outputs", result)]
 
-    def best(self, margins: FloatArray, *, single: bool, effort: Effort = Effort.FULL) -> Found:
+    def best(self, margins: FloatArray, *, single: bool, effort: Effort = Effort.FULL) -> ConstrainedRule:
         """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
         found, prices = [], np.full(len(self.constraints), np.nan)
         for _, which, piece in self.pieces:
@@ -342,9 +343,9 @@ class Search:
         judged = result.confusion
         if self.judge is not self.oracle:
             judged = self.problem.confusion_of_rule(result.rule, self.judge)
-        return Found(result, judged, known)
+        return ConstrainedRule(result, judged, known)
 
-    def value_by_labels(self, found: Found) -> float:
+    def value_by_labels(self, found: ConstrainedRule) -> float:
         """Return the aim of a rule that was found, as labels count it."""
         if self.problem.aim.average == "instance":
             assert isinstance(self.problem, InMemory)
@@ -373,6 +374,6 @@ class Search:
         _, which, piece = self.pieces[0]
         return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
 
-    def counted(self, found: Found) -> list[Counted | Apart]:
+    def counted(self, found: ConstrainedRule) -> list[SampledMetric | SampledGap]:
         """Return the constraints as labels count them for a rule."""
-        return counted_by(self.problem, self.limits, found.judged, lambda: found.result.rule, self.link)
+        return sample_constraints(self.problem, self.limits, found.judged, lambda: found.result.rule, self.link)

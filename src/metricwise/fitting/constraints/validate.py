@@ -22,10 +22,10 @@ from ...oracles.problem import InMemory, Recipe, argmax_rule
 from ...solvers.constrained import Effort, InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
-from .resolve import bind_limits
-from .search import Found, NoSingleRuleError, Search
+from .resolve import bind_constraints
+from .search import ConstrainedRule, NoSingleRuleError, Search
 
-__all__ = ["Refits", "Unseen"]
+__all__ = ["OutOfBagFits", "OutOfBagEstimate"]
 
 FloatArray = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ _ROUNDS = 2  # of resamples
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
+class OutOfBagEstimate:
     """What resamples say of rows that they left out.
 
     Parameters
@@ -97,7 +97,7 @@ def _argmax_influence(problem: InMemory) -> tuple[float, FloatArray]:
     return kept
 
 
-class Refits:
+class OutOfBagFits:
     """Resamples of rows, to which recipes are fitted.
 
     Parameters
@@ -131,7 +131,7 @@ class Refits:
             self._searches[recipe, r].start_from(whole)
         return self._searches[recipe, r]
 
-    def unseen(self, whole: Search, margins: FloatArray) -> Unseen | None:
+    def unseen(self, whole: Search, margins: FloatArray) -> OutOfBagEstimate | None:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(
@@ -159,7 +159,7 @@ class Refits:
         value = float(np.mean([own for own, _ in judged]))
         optimism = np.mean(fitted, axis=0) - np.mean([kept for _, kept in judged], axis=0)
         flattery = float(np.mean(flattered)) - value
-        return Unseen(*rounds[0], value, flattery * self.share, optimism * self.share)
+        return OutOfBagEstimate(*rounds[0], value, flattery * self.share, optimism * self.share)
 
     def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
         """The rows that were decided in a round, and the decisions."""
@@ -172,9 +172,9 @@ class Refits:
         confusion = judge.confusion_of(codes)
         by_row = some.aim.average == "instance"
         value = some.value_of(codes) if by_row else some.objective(judge).value(confusion)
-        return value, bind_limits(self.constraints, some.schema, judge).values(confusion)
+        return value, bind_constraints(self.constraints, some.schema, judge).values(confusion)
 
-    def _fit(self, search: Search, margins: FloatArray) -> Found | None:
+    def _fit(self, search: Search, margins: FloatArray) -> ConstrainedRule | None:
         """Fit with margins, or with less where these leave no room; None if that fails too."""
         for own in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
             try:
