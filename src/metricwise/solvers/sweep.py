@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..core.notes import NoteKind, note_list
-from ..goals.constraint import BoundConstraint, Limit, Limits
+from ..goals.constraint import BoundConstraint, ConstraintSystem, PooledConstraint
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, concave_bound, finish_walk, nothing
@@ -227,7 +227,9 @@ class _Within:
         return nobody + least @ rise, nobody + most @ rise
 
 
-def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candidates: int = 16) -> SolverResult | None:
+def sweep_within(
+    oracle: Oracle, objective: Objective, limits: ConstraintSystem, n_candidates: int = 16
+) -> SolverResult | None:
     """Return the best of all thresholds that keep constraints, None where none does.
 
     Parameters
@@ -235,13 +237,13 @@ def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candida
     oracle : Oracle
     objective : Objective
         Of binary outputs that all share one confusion.
-    limits : Limits
+    limits : ConstraintSystem
         Constraints on that confusion.
     n_candidates : int, default=16
         Thresholds that are counted where rounding makes the best one differ from the running sums.
     """
     assert limits.shared(objective.grouping.share)
-    bound = tuple(one.bound for one in limits.constraints if isinstance(one, Limit))
+    bound = tuple(one.bound for one in limits.constraints if isinstance(one, PooledConstraint))
     grouping, score = objective.grouping, _Within(objective, bound)
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))

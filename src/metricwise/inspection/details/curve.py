@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...fitting.constraints.resolve import bind_limits
+from ...fitting.constraints.resolve import bind_constraints
 from ...fitting.metadata import losses_of
-from ...goals.constraint import Limits
+from ...goals.constraint import ConstraintSystem
 from ...oracles import Counts
 from ...oracles.problem import Problem, mixed
 from ...rules import MixtureRule, WeightedRule
@@ -121,7 +121,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     values = {name: family.values(replace(problem, aim=aim), judge, confusion) for name, aim in aims.items()}
     # A rule that must not see groups has their rows pooled: gaps between them are not to be had along its curve.
     constraints = [one for one in problem.constraints if schema.n_groups > 1 or one.group is None]
-    bounded = _bounded(bind_limits(constraints, schema, judge), confusion)
+    bounded = _bounded(bind_constraints(constraints, schema, judge), confusion)
     confusion = confusion[:, :, : schema.width]
     return Curve(
         family.kind,
@@ -136,7 +136,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     )
 
 
-def _bounded(limits: Limits, confusion: FloatArray) -> dict[str, FloatArray]:
+def _bounded(limits: ConstraintSystem, confusion: FloatArray) -> dict[str, FloatArray]:
     """Return what constraints are about at confusion tensors, (T,) each; of a promise that is several, the worst."""
     found: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
     names: dict[int, str] = {}
