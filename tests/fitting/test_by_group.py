@@ -21,7 +21,7 @@ from metricwise.core.losses import Loss
 from metricwise.data.sensitive import read_sensitive_features
 from metricwise.data.sources.chunked import ChunkedSource
 from metricwise.data.sources.memory import MemorySource
-from metricwise.goals.constraint import Constraint, Difference, Limit
+from metricwise.goals.constraint import Constraint, GroupGap, PooledConstraint
 from metricwise.goals.constraint_text import read_constraints
 from metricwise.inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from metricwise.oracles.counts import Counts
@@ -370,12 +370,12 @@ def test_limits_of_a_difference_are_kept_as_often_as_they_say():
     sizes, truth = (40, 300), (0.15, 0.3)
     metric = mw.metrics.PredictedShare(index=1)
     free = Constraint(metric).bind([0.5, 0.5])
-    one, other = (Limit(free, share) for share in np.eye(2))
+    one, other = (PooledConstraint(free, share) for share in np.eye(2))
     covered = {"upper": [], "lower": []}
     for hits in rng.binomial(sizes, truth, (600, 2)):
         C = [np.array([[n - h, h], [n - h, h]]) / (2 * n) for n, h in zip(sizes, hits, strict=True)]
         counted = [SampledMetric(free, own, n, (0, 1)) for own, n in zip(C, sizes, strict=True)]
-        apart = SampledGap(Difference(Constraint(metric, high=0.1), one, other), *counted)
+        apart = SampledGap(GroupGap(Constraint(metric, high=0.1), one, other), *counted)
         covered["upper"].append(upper_limit(apart, 0.95) >= truth[0] - truth[1])
         covered["lower"].append(lower_limit(apart, 0.95) <= truth[0] - truth[1])
     for own in covered.values():

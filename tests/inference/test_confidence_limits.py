@@ -10,11 +10,17 @@ from sklearn import metrics as sk
 import worlds
 from metricwise import Frequencies, InTime, metrics
 from metricwise.core.losses import Loss
-from metricwise.fitting.constraints.resolve import bind_limits
+from metricwise.fitting.constraints.resolve import bind_constraints
 from metricwise.goals.constraint import Constraint
 from metricwise.goals.constraint_text import read_constraints
-from metricwise.goals.resolve import read_limits
-from metricwise.inference.confidence_limits import SampledGap, SampledMetric, counted_by, lower_limit, upper_limit
+from metricwise.goals.resolve import resolve_constraints
+from metricwise.inference.confidence_limits import (
+    SampledGap,
+    SampledMetric,
+    lower_limit,
+    sample_constraints,
+    upper_limit,
+)
 from metricwise.rules import anonymous_rule
 from problems import read_problem
 from profiles import examples
@@ -96,10 +102,10 @@ def argmax_counted(text, proba, y, **options):
     """Constraints as counted of argmax."""
     problem = read_problem(proba, y, "f1", **options)
     schema, oracle = problem.schema, problem.oracle()
-    limits = bind_limits(read_limits(read_constraints(text), schema), schema, oracle)
+    limits = bind_constraints(resolve_constraints(read_constraints(text), schema), schema, oracle)
     rule = anonymous_rule(Loss.argmax(schema.width), schema.n_classes)
     C = oracle.confusions([Loss.argmax(schema.width)])[0]
-    return counted_by(problem, limits, C, rule, None)
+    return sample_constraints(problem, limits, C, lambda: rule, None)
 
 
 def binary(n):

@@ -12,7 +12,7 @@ from scipy.optimize import linprog, minimize
 
 import worlds
 from metricwise import metrics
-from metricwise.goals.constraint import Constraint, Limit, Limits
+from metricwise.goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from metricwise.solvers.constrained import Feasible, InfeasibleError, maximise
 from metricwise.solvers.constrained_single import best_single
 from problems import read_problem
@@ -54,7 +54,7 @@ def bound_limits(constraints, oracle, share=None):
 
 def placed(bound, shares):
     """Constraints, each of the outputs that its shares say."""
-    return Limits(tuple(map(Limit, bound, np.asarray(shares, dtype=float))))
+    return ConstraintSystem(tuple(map(PooledConstraint, bound, np.asarray(shares, dtype=float))))
 
 
 def check(problem, limits, eta):

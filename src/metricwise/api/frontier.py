@@ -17,14 +17,15 @@ from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
 from ..data.labels import Labels
 from ..data.row_spec import Frequencies, RowSpec
-from ..fitting.constraints.resolve import InfeasibleConstraintsError, explain_infeasible
-from ..fitting.constraints.search import Found, NoSingleRuleError, Search
+from ..fitting.constraints.explain import explain_infeasible
+from ..fitting.constraints.resolve import InfeasibleConstraintsError
+from ..fitting.constraints.search import ConstrainedRule, NoSingleRuleError, Search
 from ..fitting.metadata import metadata_of
 from ..fitting.secondary_metrics import record_rule
 from ..fitting.solving import Settings, present
 from ..fitting.strategy import Strategy
 from ..goals.constraint import Constraint
-from ..goals.constraint_text import Wanted, read_constraints
+from ..goals.constraint_text import ConstraintSpec, read_constraints
 from ..goals.for_outputs import MetricSpec
 from ..goals.recording import RecordSpec
 from ..goals.spec import GoalSpec
@@ -320,12 +321,12 @@ def _settings(n_points: Any, ceiling: Any, strategy: Strategy, random_state: Any
     return Settings(bool(strategy.randomized), read_seed(random_state))
 
 
-def _bounded(against: Any) -> Wanted:
+def _bounded(against: Any) -> ConstraintSpec:
     """Read the metric that is bounded."""
-    if isinstance(against, Wanted):
+    if isinstance(against, ConstraintSpec):
         raise InvalidParameter("against", "be a metric without a bound", repr(str(against)))
     if not isinstance(against, str):
-        return Wanted(against)
+        return ConstraintSpec(against)
     if any(sign in against for sign in "<>=≤≥"):
         raise InvalidParameter("against", "be a metric without a bound", repr(against))
     (constraint,) = read_constraints(f"{against} >= 0")
@@ -344,7 +345,7 @@ class _Frontier:
     def __init__(self, problem: Problem, search: Search, ceiling: bool, settings: Settings) -> None:
         self.problem, self.search, self.ceiling, self.settings = problem, search, ceiling, settings
 
-    def at(self, bound: float) -> Found | None:
+    def at(self, bound: float) -> ConstrainedRule | None:
         """Return the best rule that keeps a bound, None where none does."""
         margins = np.zeros((len(self.search.constraints), 2))
         margins[0] = (0.0, -bound) if self.ceiling else (bound, 0.0)
@@ -361,11 +362,12 @@ class _Frontier:
         free = self.at(loose)
         if free is None:
             others = self.search.constraints[1:] or self.search.constraints
-            raise InfeasibleConstraintsError(explain_infeasible(self.problem, self.search.judge, others, None))
+            search = Search(self.problem, self.search.recipe, self.search.link, others, self.settings)
+            raise InfeasibleConstraintsError(explain_infeasible(search, None))
         begin = float(self.search.limits.values(free.judged)[0])
         end, last = self._end(begin, tight)
         bounds = np.linspace(begin, end, n_points)
-        optima: list[Found | None] = [free]
+        optima: list[ConstrainedRule | None] = [free]
         for p, bound in enumerate(bounds[1:-1].tolist(), start=2):
             progress.stage(f"point {p} of {n_points}")
             optima.append(self.at(bound))
@@ -373,7 +375,7 @@ class _Frontier:
         points = [(float(bound), optimum) for bound, optimum in zip(bounds, optima, strict=True) if optimum is not None]
         return self._packed(name, points)
 
-    def _end(self, begin: float, tight: float) -> tuple[float, Found | None]:
+    def _end(self, begin: float, tight: float) -> tuple[float, ConstrainedRule | None]:
         """Return the tightest bound that is kept, and by what."""
         optimum = self.at(tight)
         if optimum is not None:
@@ -388,7 +390,7 @@ class _Frontier:
                 kept, optimum = middle, candidate
         return kept, optimum
 
-    def _packed(self, name: str, points: list[tuple[float, Found]]) -> TradeOff:
+    def _packed(self, name: str, points: list[tuple[float, ConstrainedRule]]) -> TradeOff:
         search, problem = self.search, self.problem
         metadata = metadata_of(problem).updated(recipe=str(search.recipe))
         sign = "<=" if self.ceiling else ">="

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core.errors import InvalidParameter, mention
 from ..core.schema import Schema
-from ..goals.constraint_text import GAP, Gap, Wanted, read_constraints
+from ..goals.constraint_text import GAP, ConstraintSpec, Gap, read_constraints
 from ..goals.parity import PARITIES
-from ..goals.resolve import read_limits
+from ..goals.resolve import resolve_constraints
 from ..metrics.abstention import AbstentionCost
 from ..metrics.aim import Aim
 
@@ -40,10 +40,10 @@ def aims_of(quantity: Quantity) -> tuple[Aim, ...]:
     return (replace(quantity, least=False),) if isinstance(quantity, Aim) else ()
 
 
-def as_gap(metric: Any) -> Wanted | None:
+def as_gap(metric: Any) -> ConstraintSpec | None:
     """Return the gap between groups that a metric is: "equalized_odds", "recall gap", mw.gap("recall"); else None."""
     if isinstance(metric, Gap):
-        return _without_bound(Wanted(metric, high=0.0))
+        return _without_bound(ConstraintSpec(metric, high=0.0))
     if isinstance(metric, str):
         name = metric.strip()
         if name.partition("[")[0] in PARITIES or name.endswith(" gap"):
@@ -52,12 +52,12 @@ def as_gap(metric: Any) -> Wanted | None:
     return None
 
 
-def _without_bound(gap: Wanted) -> Wanted:
+def _without_bound(gap: ConstraintSpec) -> ConstraintSpec:
     return replace(gap, high=np.inf, text=gap.term)
 
 
 def read_gap(
-    gap: Wanted,
+    gap: ConstraintSpec,
     schema: Schema,
     *,
     pos_label: Any,
@@ -75,7 +75,7 @@ def read_gap(
             ),
         )
     try:
-        constraints = read_limits([gap], schema, pos_label=pos_label, groups=groups)
+        constraints = resolve_constraints([gap], schema, pos_label=pos_label, groups=groups)
     except InvalidParameter as error:
         raise error.within("metrics: ", owner="evaluate") from None
     aims = []

@@ -5,7 +5,6 @@ The rows of every group become outputs, and the fit is that of any constraints. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,6 @@ from ..core.labels import python_labels
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind
 from ..data.sensitive import Groups
-from ..goals.constraint import Constraint
 from ..goals.parity import DecisionRate
 from ..goals.worst import opened
 from ..inference.results import Recorded
@@ -32,7 +30,7 @@ from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
-from .constraints.fit import Pledge, fit_within
+from .constraints.fit import fit_within
 from .constraints.search import Search
 from .metadata import metadata_of
 from .secondary_metrics import record_rule
@@ -58,7 +56,7 @@ def fit_by_group(task: FitTask) -> FittedRule:
         split,
         task.recipe_list,
         settings,
-        Pledge(goal.constraints, goal.confidence),
+        goal.confidence,
         seed=task.seed,
         metadata=metadata_of(problem),
         stage=task.stage,
@@ -69,7 +67,7 @@ def fit_by_group(task: FitTask) -> FittedRule:
         fitted,
         confusion=_pooled(split, fitted.confusion),
         recorded=record_rule(split, rule),
-        by_group=values_by_group(problem, groups, rule, goal.constraints),
+        by_group=values_by_group(problem, groups, rule),
     )
     if not aware:
         return replace(_beside_aware(task, recipe, fitted), rule=of_schema(rule, problem.schema))
@@ -105,9 +103,9 @@ def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> Fit
     goal, n_groups = task.goal, 0 if task.groups is None else len(task.groups.names)
     by_group = task.problem.by_group(n_groups, aware=True, worst=goal.worst_group)
     link = by_group.link(recipe.recalibrate)
-    search = Search(by_group, recipe, link, goal.constraints, task.settings)
+    search = Search(by_group, recipe, link, task.problem.constraints, task.settings)
     try:
-        aware = search.best(np.zeros((len(goal.constraints), 2)), single=False).result
+        aware = search.best(np.zeros((len(task.problem.constraints), 2)), single=False).result
     except InfeasibleError:
         return fitted
     proved, reached = aware.upper_bound is not None, fitted.certificate.optimized_value
@@ -126,7 +124,7 @@ def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> Fit
 
 
 def values_by_group(
-    problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule, constraints: Sequence[Constraint] = ()
+    problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule
 ) -> dict[Any, dict[str, Recorded]]:
     """Return the metric, the constrained metrics and the recorded ones for every group.
 
@@ -148,13 +146,11 @@ def values_by_group(
     out: dict[Any, dict[str, Recorded]] = {}
     for g, name in enumerate(groups.names):
         part = slice(g * n_outputs, (g + 1) * n_outputs)
-        out[name] = _values(problem, oracle, part, C[part], argmax[part], constraints)
+        out[name] = _values(problem, oracle, part, C[part], argmax[part])
     return out
 
 
-def _values(
-    problem: Problem, oracle: Counts, part: slice, C: FloatArray, argmax: FloatArray, constraints: Sequence[Constraint]
-) -> dict[str, Recorded]:
+def _values(problem: Problem, oracle: Counts, part: slice, C: FloatArray, argmax: FloatArray) -> dict[str, Recorded]:
     """The values of one group, whose outputs are a part of all."""
     priors, weight, n_classes = oracle.priors[part], oracle.weight[part], oracle.n_classes[part]
     schema, values = problem.schema, {}
@@ -164,7 +160,7 @@ def _values(
         average = "micro" if aim.average == "instance" else aim.average  # its surrogate
         objective = replace(aim, average=average).bind(priors, weight, n_classes, schema.classes)
         values[name] = Recorded(objective.value(C), objective.value(argmax))
-    for constraint in constraints:
+    for constraint in problem.constraints:
         outputs = np.arange(schema.n_outputs) if constraint.output is None else np.array([constraint.output])
         share = weight[outputs] / max(float(weight[outputs].sum()), np.finfo(float).tiny)
         labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))

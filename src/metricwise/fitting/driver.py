@@ -72,7 +72,7 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
 
             text = "No constraint is about groups, so one rule decides all of them; by_group has the results of each."
             notes.append(Note(NoteKind.GROUPS, text))
-            by_group = values_by_group(problem, task.groups, fitted.rule, task.goal.constraints)
+            by_group = values_by_group(problem, task.groups, fitted.rule)
     rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints)
     return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
 
@@ -153,13 +153,13 @@ def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:
 
 def fit_constrained(task: FitTask) -> FittedRule:
     """Fit the best rule that satisfies constraints, none of them about a sensitive group."""
-    from .constraints.fit import Pledge, fit_within
+    from .constraints.fit import fit_within
 
     return fit_within(
         task.problem,
         task.recipe_list,
         task.settings,
-        Pledge(task.goal.constraints, task.goal.confidence),
+        task.goal.confidence,
         seed=task.seed,
         metadata=metadata_of(task.problem),
         stage=task.stage,

@@ -20,7 +20,15 @@ from ..metrics.abstention import Abstaining
 from ..metrics.base import Form, FractionalLinear, Increasing, Linear, Metric
 from ..metrics.one_vs_rest import OneVsRest
 
-__all__ = ["BoundConstraint", "Constraint", "Difference", "HalfSpace", "Limit", "Limits", "can_be_empty"]
+__all__ = [
+    "BoundConstraint",
+    "Constraint",
+    "GroupGap",
+    "HalfSpace",
+    "PooledConstraint",
+    "ConstraintSystem",
+    "can_be_empty",
+]
 
 FloatArray = NDArray[np.float64]
 Key = tuple[int, int]
@@ -282,7 +290,7 @@ class BoundConstraint:
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class PooledConstraint:
     """A constraint on the pooled confusion of some outputs.
 
     Parameters
@@ -362,13 +370,13 @@ class Limit:
         """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
         return self.bound.unit(self.pool(C))
 
-    def tightened(self, low: float, high: float) -> Limit:
+    def tightened(self, low: float, high: float) -> PooledConstraint:
         """Return it with bounds narrower by so much, from below and from above."""
         return replace(self, bound=self.bound.tightened(low, high))
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class GroupGap:
     """A bound from above on what a metric of some outputs exceeds that of others by: half of a gap between two groups.
 
     Of a linear metric it is a half-space. Of a ratio it is bilinear, and linear where a common level is known: the one
@@ -377,7 +385,7 @@ class Difference:
     Parameters
     ----------
     constraint : Constraint
-    one, other : Limit
+    one, other : PooledConstraint
         The metric of both, without a bound.
     level : float, optional
         The common level, of ratios.
@@ -386,18 +394,18 @@ class Difference:
     --------
     >>> import numpy as np
     >>> from metricwise.metrics import PredictedShare
-    >>> from metricwise.goals.constraint import Constraint, Difference, Limit
+    >>> from metricwise.goals.constraint import Constraint, GroupGap, PooledConstraint
     >>> given = Constraint(PredictedShare(index=1), high=0.1, group=0, minus=1)
-    >>> one, other = (Limit(Constraint(given.metric).bind([0.5, 0.5]), share) for share in np.eye(2))
-    >>> gap = Difference(given, one, other)
+    >>> one, other = (PooledConstraint(Constraint(given.metric).bind([0.5, 0.5]), share) for share in np.eye(2))
+    >>> gap = GroupGap(given, one, other)
     >>> C = np.array([[[0.3, 0.2], [0.1, 0.4]], [[0.4, 0.1], [0.2, 0.3]]])
     >>> round(float(gap.value(C)), 12), bool(gap.keeps(C))
     (0.2, False)
     """
 
     constraint: Constraint
-    one: Limit
-    other: Limit
+    one: PooledConstraint
+    other: PooledConstraint
     level: float | None = None
 
     @property
@@ -449,7 +457,7 @@ class Difference:
         return () if self.level is None else self._between(self.other, self.level, np.inf)
 
     @staticmethod
-    def _between(limit: Limit, low: float, high: float) -> tuple[HalfSpace, ...]:
+    def _between(limit: PooledConstraint, low: float, high: float) -> tuple[HalfSpace, ...]:
         bound = replace(limit.bound, constraint=replace(limit.constraint, low=low, high=high))
         return replace(limit, bound=bound).half_spaces
 
@@ -471,28 +479,28 @@ class Difference:
         """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
         return self.one.unit(C)
 
-    def tightened(self, low: float, high: float) -> Difference:
+    def tightened(self, low: float, high: float) -> GroupGap:
         """Return it with a bound narrower by so much from above."""
         return replace(self, constraint=replace(self.constraint, high=self.constraint.high - high))
 
 
-def can_be_empty(limit: Limit | Difference, priors: FloatArray) -> bool:
+def can_be_empty(limit: PooledConstraint | GroupGap, priors: FloatArray) -> bool:
     """Say whether a rule can be 0/0 by a limit, which then is not kept, at class priors (M, K) of the outputs."""
     return not all(space.holds_all(priors) for space in limit.something(_LITTLE))
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class ConstraintSystem:
     """Constraints on the confusions of M outputs, all of which are to be kept.
 
     Parameters
     ----------
-    constraints : tuple of Q Limit or Difference
+    constraints : tuple of Q PooledConstraint or GroupGap
     narrowed : bool, default=False
         Whether their bounds are narrower than those that were given.
     """
 
-    constraints: tuple[Limit | Difference, ...] = ()
+    constraints: tuple[PooledConstraint | GroupGap, ...] = ()
     narrowed: bool = False
 
     @property
@@ -502,7 +510,9 @@ class Limits:
 
     def shared(self, share: FloatArray) -> bool:
         """Say whether all are about one confusion, that of all outputs by shares (M,)."""
-        return all(isinstance(one, Limit) and np.allclose(one.share, share, atol=1e-12) for one in self.constraints)
+        return all(
+            isinstance(one, PooledConstraint) and np.allclose(one.share, share, atol=1e-12) for one in self.constraints
+        )
 
     def values(self, C: FloatArray) -> FloatArray:
         """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
@@ -528,10 +538,10 @@ class Limits:
         """Say whether a ratio is 0/0 at a confusion tensor (M, K, K)."""
         return any(one.empty(C) for one in self.constraints)
 
-    def tightened(self, margins: FloatArray) -> Limits:
+    def tightened(self, margins: FloatArray) -> ConstraintSystem:
         """Return the limits whose bounds are narrower by margins (Q, 2), from below and from above."""
         narrower = [one.tightened(*own) for one, own in zip(self.constraints, margins.tolist(), strict=True)]
-        return Limits(tuple(narrower), narrowed=bool((margins > 0).any()))
+        return ConstraintSystem(tuple(narrower), narrowed=bool((margins > 0).any()))
 
     @property
     def levels(self) -> dict[Key, tuple[float, float]]:
@@ -546,21 +556,21 @@ class Limits:
                 found.setdefault(_key(one), []).extend(float(limit.value(C)) for limit in (one.one, one.other))
         return {key: (min(values), max(values)) for key, values in found.items()}
 
-    def without_levels(self) -> Limits:
+    def without_levels(self) -> ConstraintSystem:
         """Return the limits that need no such level."""
         return replace(self, constraints=tuple(one for one in self.constraints if not _levelled(one)))
 
-    def at(self, levels: Mapping[Key, float]) -> Limits:
+    def at(self, levels: Mapping[Key, float]) -> ConstraintSystem:
         """Return the limits with common levels."""
         placed = [replace(one, level=levels[_key(one)]) if _levelled(one) else one for one in self.constraints]
         return replace(self, constraints=tuple(placed))
 
 
-def _key(one: Limit | Difference) -> Key:
+def _key(one: PooledConstraint | GroupGap) -> Key:
     """The promise that a constraint is of, and which of its metrics."""
     return one.constraint.promise, one.constraint.part
 
 
-def _levelled(one: Limit | Difference) -> TypeGuard[Difference]:
+def _levelled(one: PooledConstraint | GroupGap) -> TypeGuard[GroupGap]:
     """Whether a constraint is linear at a common level only."""
-    return isinstance(one, Difference) and one.of_ratio
+    return isinstance(one, GroupGap) and one.of_ratio

@@ -28,7 +28,7 @@ __all__ = [
     "EVERY",
     "GAP",
     "Gap",
-    "Wanted",
+    "ConstraintSpec",
     "at_least",
     "at_most",
     "between",
@@ -50,7 +50,7 @@ GAP, EVERY, ONE = "gap", "every", "group"  # what a bound about sensitive groups
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ConstraintSpec:
     """A bound on a metric, before anybody has asked what its names mean.
 
     Parameters
@@ -117,7 +117,7 @@ class Wanted:
         return f"{term} <= {self.high:g}" if np.isinf(self.low) else f"{self.low:g} <= {term} <= {self.high:g}"
 
 
-def _where(one: Wanted) -> str:
+def _where(one: ConstraintSpec) -> str:
     """In which groups a bound is to be kept, as it is written."""
     if one.over == EVERY:
         return " in every group"
@@ -163,7 +163,7 @@ def gap(metric: Any, *labels: Any) -> Gap:
 
 
 @entry_point("in_every_group")
-def in_every_group(constraint: Wanted) -> Wanted:
+def in_every_group(constraint: ConstraintSpec) -> ConstraintSpec:
     """Return a constraint that must hold in every sensitive group.
 
     Parameters
@@ -174,7 +174,7 @@ def in_every_group(constraint: Wanted) -> Wanted:
 
     Returns
     -------
-    Wanted
+    ConstraintSpec
 
     See Also
     --------
@@ -191,7 +191,7 @@ def in_every_group(constraint: Wanted) -> Wanted:
 
 
 @entry_point("in_group")
-def in_group(constraint: Wanted, group: Any) -> Wanted:
+def in_group(constraint: ConstraintSpec, group: Any) -> ConstraintSpec:
     """Return a constraint that must hold in one sensitive group.
 
     Parameters
@@ -203,7 +203,7 @@ def in_group(constraint: Wanted, group: Any) -> Wanted:
 
     Returns
     -------
-    Wanted
+    ConstraintSpec
 
     See Also
     --------
@@ -218,8 +218,8 @@ def in_group(constraint: Wanted, group: Any) -> Wanted:
     return replace(_checked(constraint), over=ONE, group=group, text="")
 
 
-def _checked(constraint: Any) -> Wanted:
-    if not isinstance(constraint, Wanted) or constraint.over is not None:
+def _checked(constraint: Any) -> ConstraintSpec:
+    if not isinstance(constraint, ConstraintSpec) or constraint.over is not None:
         raise InvalidType(
             "constraint",
             "be at_least(...), at_most(...), between(...) or near_prior(...), without a group",
@@ -229,7 +229,7 @@ def _checked(constraint: Any) -> Wanted:
     return constraint
 
 
-def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
+def at_least(metric: Any, bound: float, *labels: Any) -> ConstraintSpec:
     """Return the constraint that a metric must be at least as large as a bound.
 
     Parameters
@@ -243,7 +243,7 @@ def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
 
     Returns
     -------
-    Wanted
+    ConstraintSpec
         To be passed as `subject_to` to :func:`metricwise.optimize`.
 
     See Also
@@ -258,10 +258,10 @@ def at_least(metric: Any, bound: float, *labels: Any) -> Wanted:
     >>> print(mw.at_least("precision", 0.9, "fraud"))
     precision['fraud'] >= 0.9
     """
-    return Wanted(metric, low=_number(bound), labels=labels)
+    return ConstraintSpec(metric, low=_number(bound), labels=labels)
 
 
-def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
+def at_most(metric: Any, bound: float, *labels: Any) -> ConstraintSpec:
     """Return the constraint that a metric must be at most as large as a bound.
 
     Parameters
@@ -271,7 +271,7 @@ def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
 
     Returns
     -------
-    Wanted
+    ConstraintSpec
 
     See Also
     --------
@@ -283,10 +283,10 @@ def at_most(metric: Any, bound: float, *labels: Any) -> Wanted:
     >>> print(mw.at_most("share", 0.1, "review"))
     share['review'] <= 0.1
     """
-    return Wanted(metric, high=_number(bound), labels=labels)
+    return ConstraintSpec(metric, high=_number(bound), labels=labels)
 
 
-def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
+def between(metric: Any, low: float, high: float, *labels: Any) -> ConstraintSpec:
     """Return the constraint that a metric must lie between two bounds.
 
     Parameters
@@ -300,7 +300,7 @@ def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
 
     Returns
     -------
-    Wanted
+    ConstraintSpec
 
     See Also
     --------
@@ -312,10 +312,10 @@ def between(metric: Any, low: float, high: float, *labels: Any) -> Wanted:
     >>> print(mw.between("share", 0.05, 0.1, "review"))
     0.05 <= share['review'] <= 0.1
     """
-    return Wanted(metric, *_in_order(_number(low), _number(high)), labels=labels)
+    return ConstraintSpec(metric, *_in_order(_number(low), _number(high)), labels=labels)
 
 
-def near_prior(tolerance: float, *labels: Any) -> Wanted:
+def near_prior(tolerance: float, *labels: Any) -> ConstraintSpec:
     """Return the constraint that the predicted share of a class must be near its share of the rows.
 
     Parameters
@@ -327,7 +327,7 @@ def near_prior(tolerance: float, *labels: Any) -> Wanted:
 
     Returns
     -------
-    Wanted
+    ConstraintSpec
 
     See Also
     --------
@@ -339,10 +339,10 @@ def near_prior(tolerance: float, *labels: Any) -> Wanted:
     >>> print(mw.near_prior(0.02, "fraud"))
     share['fraud'] within 0.02 of prior
     """
-    return Wanted("share", labels=labels, near_prior=_number(tolerance, least=0.0))
+    return ConstraintSpec("share", labels=labels, near_prior=_number(tolerance, least=0.0))
 
 
-def read_constraints(subject_to: Any) -> tuple[Wanted, ...]:
+def read_constraints(subject_to: Any) -> tuple[ConstraintSpec, ...]:
     """Read text, objects, or a list of both; None is nothing.
 
     Examples
@@ -353,7 +353,7 @@ def read_constraints(subject_to: Any) -> tuple[Wanted, ...]:
     """
     if subject_to is None:
         return ()
-    if isinstance(subject_to, Wanted):
+    if isinstance(subject_to, ConstraintSpec):
         return (subject_to,)
     if isinstance(subject_to, str):
         return _read_text(subject_to)
@@ -369,7 +369,7 @@ def read_constraints(subject_to: Any) -> tuple[Wanted, ...]:
     return tuple(one for part in subject_to for one in read_constraints(part))
 
 
-def _read_text(text: str) -> tuple[Wanted, ...]:
+def _read_text(text: str) -> tuple[ConstraintSpec, ...]:
     reader = Reader(text, "subject_to")
     found = [_constraint(reader)]
     while reader.sees(_AND):
@@ -379,7 +379,7 @@ def _read_text(text: str) -> tuple[Wanted, ...]:
     return tuple(found)
 
 
-def _constraint(reader: Reader) -> Wanted:
+def _constraint(reader: Reader) -> ConstraintSpec:
     """Read a bound, and the groups that it is about."""
     reader.skip()
     begin = reader.at
@@ -404,7 +404,7 @@ def _constraint(reader: Reader) -> Wanted:
     return replace(found, over=EVERY if group is None else ONE, group=group, text=text)
 
 
-def _bounded(reader: Reader) -> Wanted:
+def _bounded(reader: Reader) -> ConstraintSpec:
     reader.skip()
     begin, low, high = reader.at, -np.inf, np.inf
     if reader.sees(NUMBER):
@@ -417,7 +417,7 @@ def _bounded(reader: Reader) -> Wanted:
                 raise reader.error("a bound on the other side, as in 0.1 <= share[review] <= 0.2")
             second = _read_number(reader)
             low, high = _in_order(*((low, second) if np.isfinite(low) else (second, high)))
-        return Wanted(metric, low, high, labels, text=reader.text[begin : reader.at].strip(), over=over)
+        return ConstraintSpec(metric, low, high, labels, text=reader.text[begin : reader.at].strip(), over=over)
     metric, labels, over = _term(reader)
     if reader.sees(_WITHIN):
         reader.take(_WITHIN, "'within'")
@@ -430,12 +430,12 @@ def _bounded(reader: Reader) -> Wanted:
                 problem=f"'within ... of prior' is only for a share, got {reader.text[begin : reader.at]!r}",
                 owner="subject_to",
             )
-        return Wanted(metric, labels=labels, near_prior=tolerance, text=reader.text[begin : reader.at].strip())
+        return ConstraintSpec(metric, labels=labels, near_prior=tolerance, text=reader.text[begin : reader.at].strip())
     if _operator(reader) == ">=":
         low = _read_number(reader)
     else:
         high = _read_number(reader)
-    return Wanted(metric, low, high, labels, text=reader.text[begin : reader.at].strip(), over=over)
+    return ConstraintSpec(metric, low, high, labels, text=reader.text[begin : reader.at].strip(), over=over)
 
 
 def _term(reader: Reader) -> tuple[str, tuple[Any, ...], str | None]:

@@ -23,17 +23,17 @@ from ..metrics.naming import same_classes
 from ..metrics.resolution import metric_meant, target_kind
 from ..metrics.scales import check_order_agrees
 from .constraint import BoundConstraint, Constraint
-from .constraint_text import EVERY, GAP, Wanted
+from .constraint_text import EVERY, GAP, ConstraintSpec
 from .for_outputs import resolve_for
 from .parity import PARITIES
 
-__all__ = ["check_bounded", "read_limits"]
+__all__ = ["check_bounded", "resolve_constraints"]
 
 _ROUNDING = 1e-12  # by which a bound that is the end of a range may seem to lie beyond it
 
 
-def read_limits(
-    wanted: Sequence[Wanted],
+def resolve_constraints(
+    wanted: Sequence[ConstraintSpec],
     schema: Schema,
     *,
     ordered: bool = False,
@@ -49,7 +49,7 @@ def read_limits(
 
     Parameters
     ----------
-    wanted : sequence of Wanted
+    wanted : sequence of ConstraintSpec
     schema : Schema
     ordered : bool, default=False
         Whether the user gave the order of the classes in the call, which a metric may not contradict.
@@ -67,7 +67,7 @@ def read_limits(
     tuple of Constraint
         One for every promise; of promises about several metrics or groups, one for each, or for each pair, of one
         number (`Constraint.promise`). Those near the prior have the tolerance for bounds, around 0; see
-        :func:`metricwise.fitting.constraints.resolve.bind_limits`.
+        :func:`metricwise.fitting.constraints.resolve.bind_constraints`.
     """
     found: list[Constraint] = []
     for promise, one in enumerate(wanted):
@@ -90,7 +90,7 @@ def read_limits(
     return tuple(found)
 
 
-def _check_form(one: Wanted, read: Constraint, schema: Schema, allowed: AbstentionCost | None) -> None:
+def _check_form(one: ConstraintSpec, read: Constraint, schema: Schema, allowed: AbstentionCost | None) -> None:
     """Refuse bounds that the form of a metric does not allow, whatever the priors."""
     labels = python_labels(np.asarray(schema.classes[read.output or 0]))
     k, n_extra = len(labels), 0 if allowed is None else 1
@@ -100,7 +100,7 @@ def _check_form(one: Wanted, read: Constraint, schema: Schema, allowed: Abstenti
         _check_gap(one, bound)
 
 
-def _metrics(one: Wanted, schema: Schema) -> list[Wanted]:
+def _metrics(one: ConstraintSpec, schema: Schema) -> list[ConstraintSpec]:
     """What a promise is about: a metric, or several where its name stands for them."""
     if not isinstance(one.metric, str) or one.metric not in PARITIES:
         return [one]
@@ -121,7 +121,7 @@ def _metrics(one: Wanted, schema: Schema) -> list[Wanted]:
     ]
 
 
-def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> list[Constraint]:
+def _of_groups(read: Constraint, one: ConstraintSpec, groups: Sequence[Any] | None) -> list[Constraint]:
     """What a promise is in terms of single groups, or of pairs of them."""
     if one.over is None or groups is None:
         return [read]
@@ -139,7 +139,7 @@ def _of_groups(read: Constraint, one: Wanted, groups: Sequence[Any] | None) -> l
     return [replace(read, group=list(groups).index(one.group))]
 
 
-def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
+def _check_gap(one: ConstraintSpec, bound: BoundConstraint) -> None:
     if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
         raise InvalidParameter(
             "subject_to",
@@ -161,7 +161,7 @@ def _check_gap(one: Wanted, bound: BoundConstraint) -> None:
         )
 
 
-def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any) -> Constraint:
+def _read(one: ConstraintSpec, schema: Schema, ordered: bool, pos_label: Any) -> Constraint:
     metric = one.metric
     output, label = _places(one, schema)
     classes = schema.classes if output is None else (schema.classes[output],)
@@ -198,7 +198,7 @@ def _read(one: Wanted, schema: Schema, ordered: bool, pos_label: Any) -> Constra
     return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
 
 
-def _check_range(one: Wanted, metric: Metric) -> None:
+def _check_range(one: ConstraintSpec, metric: Metric) -> None:
     """Refuse a bound outside the range of what is bounded: no rule satisfies it, or every rule does."""
     least, most = metric.range
     name, low, high = metric.name, one.low, one.high
@@ -225,7 +225,7 @@ def _check_range(one: Wanted, metric: Metric) -> None:
         )
 
 
-def check_bounded(wanted: Sequence[Wanted], allowed: AbstentionCost | None, aim: Metric) -> None:
+def check_bounded(wanted: Sequence[ConstraintSpec], allowed: AbstentionCost | None, aim: Metric) -> None:
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
     if allowed is None or allowed.prices(aim):
         return
@@ -255,20 +255,26 @@ def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int |
     return pos_label
 
 
-def _places(one: Wanted, schema: Schema) -> tuple[int | None, Any]:
+def _places(one: ConstraintSpec, schema: Schema) -> tuple[int | None, Any]:
     """The position of the output and the label of the class that stand in brackets."""
     if len(one.labels) == 2:
         return _output(one.labels[0], one, schema), one.labels[1]
     if not one.labels:
         return None, None
     (label,) = one.labels
-    kind = target_kind(schema.width, several=False)
-    wants_class = (
-        not schema.multioutput or metric_meant(one.metric, kind, class_named=True).metric.traits.needs_positive
-    )
+    wants_class = not schema.multioutput or _wants_class(one, schema)
     if wants_class and not _only_an_output(label, schema):
         return None, label
     return _output(label, one, schema), None
+
+
+def _wants_class(one: ConstraintSpec, schema: Schema) -> bool:
+    """Whether the metric of a constraint is of one class."""
+    try:
+        meant = metric_meant(one.metric, target_kind(schema.width, several=False), class_named=True)
+    except InvalidParameter as error:
+        raise error.within(f"'{one}': ", owner="subject_to", detail=_pointed(one, one.metric)) from None
+    return meant.metric.traits.needs_positive
 
 
 def _only_an_output(label: Any, schema: Schema) -> bool:
@@ -277,7 +283,7 @@ def _only_an_output(label: Any, schema: Schema) -> bool:
     return known and all(label not in python_labels(np.asarray(own)) for own in schema.classes)
 
 
-def _output(name: Any, one: Wanted, schema: Schema) -> int:
+def _output(name: Any, one: ConstraintSpec, schema: Schema) -> int:
     names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
     if not schema.multioutput:
         raise InvalidParameter(
@@ -292,13 +298,13 @@ def _output(name: Any, one: Wanted, schema: Schema) -> int:
     raise InvalidParameter("subject_to", problem=f"'{one}' {words}", owner="subject_to", detail=_pointed(one, name))
 
 
-def _pointed(one: Wanted, word: Any) -> str:
+def _pointed(one: ConstraintSpec, word: Any) -> str:
     """A line below a constraint that was written, which points at a word of it."""
     at = one.text.find(str(word), one.text.find("[") + 1 if word in one.labels else 0)
     return "" if at < 0 or not one.text else f"\n    {one.text}\n    {' ' * at}^"
 
 
-def _example(one: Wanted, schema: Schema) -> str:
+def _example(one: ConstraintSpec, schema: Schema) -> str:
     name = 0 if schema.output_names is None else schema.output_names[0]
     inside = (name, *one.labels) if len(one.labels) < 2 else one.labels
     return f"'{replace(one, labels=tuple(inside), text='')}'"

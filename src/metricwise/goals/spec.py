@@ -28,11 +28,11 @@ from ..metrics.naming import positive_places, same_classes
 from ..metrics.resolution import Resolved, target_kind, to_maximise
 from ..metrics.scales import check_order_agrees
 from .constraint import Constraint
-from .constraint_text import Wanted, read_constraints
+from .constraint_text import ConstraintSpec, read_constraints
 from .for_outputs import resolve_for, settle
 from .probing import N_PROBES, metric_of_values
 from .recording import RecordSpec, resolve_record
-from .resolve import check_bounded, read_limits
+from .resolve import check_bounded, resolve_constraints
 from .worst import opened
 
 __all__ = ["Goal", "GoalSpec"]
@@ -111,7 +111,7 @@ class GoalSpec:
     abstain: Any = None
     prior: Any = None
     order: Any = None
-    against: Wanted | None = None
+    against: ConstraintSpec | None = None
 
     @property
     def column_class(self) -> Any:
@@ -248,7 +248,7 @@ class GoalSpec:
                 )
         else:
             specs = (self.against, *specs)
-        return read_limits(
+        return resolve_constraints(
             specs,
             schema,
             ordered=self.order is not None,

@@ -6,7 +6,7 @@ constraints are satisfied, nor solvers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.labels import python_labels
 from ..core.matrices import inner
 from ..core.quantiles import student_quantile
-from ..goals.constraint import BoundConstraint, Difference, Limit, Limits
+from ..goals.constraint import BoundConstraint, ConstraintSystem, GroupGap, PooledConstraint
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Affine, Metric
 from ..metrics.linear import Recall
@@ -27,7 +27,7 @@ from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
 
-__all__ = ["SampledGap", "SampledMetric", "counted_by", "lower_limit", "upper_limit"]
+__all__ = ["SampledGap", "SampledMetric", "sample_constraints", "lower_limit", "upper_limit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -96,10 +96,15 @@ class SampledMetric:
             slope = slope - np.divide(inner_rows(slope, C), share, out=np.zeros_like(share), where=share > 0)
         return np.asarray(slope)
 
-    @property
+    @cached_property
+    def smooth_slopes(self) -> FloatArray:
+        """The slopes at the smoothed matrix."""
+        return self.slopes(self.smooth)
+
+    @cached_property
     def variance(self) -> float:
         """Of the metric over samples of so many rows, by its slopes."""
-        slope = self.slopes(self.smooth)
+        slope = self.smooth_slopes
         return self.design_effect * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
 
     @cached_property
@@ -110,7 +115,7 @@ class SampledMetric:
         """
         if self.prior_known or self.bound.around is not None:
             return None
-        slope = self.slopes(self.smooth)
+        slope = self.smooth_slopes
         size = float(np.abs(slope).max())
         moving = np.where(np.abs(slope) > _SAME * size, slope / max(size, np.finfo(float).tiny), 0.0)
         ways = np.unique(np.round(moving[moving != 0.0], 7))
@@ -136,7 +141,7 @@ class SampledMetric:
 class SampledGap:
     """The difference of a metric between two groups without common rows."""
 
-    bound: Difference
+    bound: GroupGap
     first: SampledMetric
     second: SampledMetric
 
@@ -209,23 +214,22 @@ def _limit(counted: SampledMetric | SampledGap, quantile: float, side: float) ->
     return counted.value + moved + wide * float(np.sqrt(counted.variance))
 
 
-def counted_by(
+def sample_constraints(
     problem: Problem,
-    limits: Limits,
+    limits: ConstraintSystem,
     confusion: FloatArray,
-    rule: Rule,
+    rule: Callable[[], Rule],
     link: TemperatureScaling | None,
 ) -> list[SampledMetric | SampledGap]:
-    """Return constraints as labelled rows count them for a rule over codes, which is behind a link.
+    """Return constraints as labelled rows count them for a rule over codes, which `rule` returns, behind a link.
 
     `confusion` (M, K, K) is that of the rule, counted with labels.
     """
-    glance = problem.source.glance(1)
-    alike = glance.weight is None and glance.cluster is None and glance.repeats is None
+    alike = problem.rows_alike
     prior_known = problem.prior is not None
     n_outputs = problem.schema.n_outputs // problem.schema.n_groups
 
-    def counted(limit: Limit) -> SampledMetric:
+    def counted(limit: PooledConstraint) -> SampledMetric:
         bound, C = limit.bound, limit.pool(confusion)
         outputs = np.flatnonzero(limit.share)
         labels = tuple(python_labels(np.asarray(problem.schema.classes[outputs[0]])))
@@ -234,20 +238,20 @@ def counted_by(
         )
         parts = [replace(pooled, bound=part) for part in _parts(bound, C, labels)] or [pooled]
         if not alike or len(np.unique(outputs % n_outputs)) > 1 or prior_known:
-            decided = _Decided(problem, outputs, rule, link)
+            decided = _Decided(problem, outputs, rule(), link)
             parts = [decided.adjusted(part) for part in parts]
         return parts[0] if len(parts) == 1 else replace(pooled, parts=tuple(parts))
 
     sampled: dict[int, SampledMetric] = {}  # many differences share a metric of a group
 
-    def sampled_once(limit: Limit) -> SampledMetric:
+    def sampled_once(limit: PooledConstraint) -> SampledMetric:
         if id(limit) not in sampled:
             sampled[id(limit)] = counted(limit)
         return sampled[id(limit)]
 
     out: list[SampledMetric | SampledGap] = []
     for limit in limits.constraints:
-        if isinstance(limit, Limit):
+        if isinstance(limit, PooledConstraint):
             out.append(counted(limit))
         else:
             out.append(SampledGap(limit, sampled_once(limit.one), sampled_once(limit.other)))
@@ -286,7 +290,7 @@ class _Decided:
         First as if all that go together agreed (Kish's number, of those that move the metric), so that no error in ten
         copies is as little as in one; then by how far they do agree.
         """
-        slope = counted.slopes(counted.smooth)
+        slope = counted.smooth_slopes
         moving = (np.abs(slope) > _SAME * np.abs(slope).max()).astype(np.float64)
         total, share = self._weights.sum(), float(inner(moving, counted.C))
         dependence = self.problem.dependence
@@ -295,7 +299,7 @@ class _Decided:
         elif share > 0:
             squares, _ = self._sum_of_squares(moving / (total * share))
             counted = replace(counted, n_rows=1 / (squares * share))
-        slope = counted.slopes(counted.smooth)
+        slope = counted.smooth_slopes
         each = slope / total
         if counted.prior_known:  # rows of a class weigh what its prior is to what they are
             class_weights = self._weights.sum(axis=0)[: len(slope)]

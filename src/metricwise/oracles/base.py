@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,6 +330,10 @@ class Oracle(Protocol):
         linked : bool, default=True
             Whether decisions are based on the probabilities after the link; False for plain argmax.
         """
+        ...
+
+    def confusions_beside(self, judge: Any, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
+        """Return the confusion tensors as this oracle and as one that counts labels of the same rows has them."""
         ...
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:

@@ -257,6 +257,16 @@ class Counts:
         sums *= self._factor[:, None, :, :, None]
         return self._square(self._mixed(sums))
 
+    def confusions_beside(self, judge: Counts, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
+        """Return the confusion tensors as this oracle and as one that counts labels has them, in one pass."""
+        kinds = self._kinds
+        labels = next((q for q, kind in enumerate(kinds) if not kind.expected), len(kinds))
+        counted = kinds if labels < len(kinds) else (*kinds, *judge._kinds)
+        sums = self._prepared.reduce(lambda rows: self._sums(rows, losses, counted))
+        judged = sums[labels : labels + 1] * judge._factor[:, None, :, :, None]
+        aim = sums[: len(kinds)] * self._factor[:, None, :, :, None]
+        return self._square(self._mixed(aim)), self._square(judge._mixed(judged))
+
     def _square(self, counted: FloatArray) -> FloatArray:
         """Add empty rows for decisions that are no class to tensors (..., K, D)."""
         n_extra = self.source.schema.n_extra

@@ -230,6 +230,12 @@ class Problem:
         )
 
     @cached_property
+    def rows_alike(self) -> bool:
+        """Whether all rows weigh the same and are independent, as far as is known."""
+        glance = self.source.glance(1)
+        return glance.weight is None and glance.cluster is None and glance.repeats is None
+
+    @cached_property
     def keeps_argmax(self) -> NDArray[np.bool_]:
         """Outputs that no label can tell a rule for: without any, or of one class, each by itself (macro)."""
         if not self.labelled or self.aim.average != "macro" or self.schema.n_outputs == 1:

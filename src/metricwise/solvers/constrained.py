@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..goals.constraint import Difference, HalfSpace, Limit, Limits
+from ..goals.constraint import ConstraintSystem, GroupGap, HalfSpace, PooledConstraint
 from ..metrics.base import Increasing
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
 from .base import FloatArray, IntArray
 from .programme import Programme
 
-__all__ = ["Feasible", "InfeasibleError", "Point", "maximise"]
+__all__ = ["Effort", "Feasible", "InfeasibleError", "Point", "maximise"]
 
 _STEPS = 300
 _OUTER = 60
@@ -24,6 +26,21 @@ _LITTLE = 1e-5  # of the rows
 _SLOW = 1e-6  # of a step of a climb that ends where it is local anyway
 _CLOSE = 1e-7  # of tangents to a concave aim, of which more and more are needed to come closer
 _GRID = np.linspace(0.0, 1.0, 17)
+_EXPLORED = 4.0 ** np.arange(-1.0, 4.0)  # multipliers, times the size of the aim over that of a constraint
+_ROUGH_STEPS = 1  # passes of a fit to a resample
+_FULL_GAP = 1e-6  # of the value, that a search may stay behind where no bound is proved
+_ROUGH_GAP = 1e-4  # of the value, that a fit to a resample may stay behind: it drowns in sampling error
+_MAX_AROUND = 32  # losses in one pass, which the oracle counts together
+
+
+class Effort(IntEnum):
+    """How much a search may ask of the oracle."""
+
+    KNOWN = 0  # nothing: the rules that have been asked for
+    ROUGH = 1  # as much as a fit to a resample is worth
+    CAUTIOUS = 2  # no random steps where nothing satisfies narrower bounds: that is luck on the given rows
+    FULL = 3
+    THOROUGH = 4  # random steps around the best single rule as well
 
 
 class InfeasibleError(Exception):
@@ -60,7 +77,7 @@ class _Blocks:
     guess: FloatArray | None = None
 
     @classmethod
-    def of(cls, oracle: Oracle, objective: Objective, limits: Limits) -> _Blocks:
+    def of(cls, oracle: Oracle, objective: Objective, limits: ConstraintSystem) -> _Blocks:
         """Let outputs share a loss where they are told to, or where aim and constraints pool them alike."""
         grouping = objective.grouping
         n_outputs = len(grouping.share)
@@ -141,12 +158,20 @@ class Feasible:
     judge : Oracle
         Counts the constraints; the same one, or one that counts labels.
     objective : Objective
-    limits : Limits
+    limits : ConstraintSystem
     tol : float
         Of values and of constraints.
     """
 
-    def __init__(self, oracle: Oracle, judge: Oracle, objective: Objective, limits: Limits, tol: float) -> None:
+    def __init__(
+        self,
+        oracle: Oracle,
+        judge: Oracle,
+        objective: Objective,
+        limits: ConstraintSystem,
+        tol: float,
+        guess: FloatArray | None = None,
+    ) -> None:
         self.oracle, self.judge, self.objective, self.limits, self.tol = oracle, judge, objective, limits, tol
         self.blocks = _Blocks.of(oracle, objective, limits)
         self.weight = _group_weights(objective)
@@ -157,11 +182,38 @@ class Feasible:
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
         self.never_empty = False
+        self.effort = Effort.FULL
+        self.prices: FloatArray | None = None
         self._rows: list[tuple[int, HalfSpace]] | None = None
-        first = _first_losses(objective, self.blocks.n_blocks)
+        self._basis: IntArray | None = None
+        first = _first_losses(objective, self.blocks.n_blocks) + self._first_trade_offs(guess)
         self.add(first, *self.ask(first))
 
-    def narrow(self, limits: Limits) -> None:
+    def _first_trade_offs(self, guess: FloatArray | None) -> list[Loss]:
+        """Losses between the aim and the constraints, at multipliers of all sizes, or near a guess of them."""
+        spaces = [space.A for _, space in self.rows]
+        if not spaces:
+            return []
+        aim = self._rough_slope()
+        if guess is not None and len(guess) == len(spaces) and (guess > 0).any():
+            prices, steps = guess, 2.0 ** np.linspace(-1.5, 1.5, 7)
+        else:
+            sizes = np.array([max(float(np.abs(A).sum()), _SAME) for A in spaces])
+            prices, steps = float(np.abs(aim).sum()) / sizes, 4.0 ** np.arange(-2.0, 3.0)
+        return [self._loss(aim, spaces, own) for own in _around(prices, steps)]
+
+    def _rough_slope(self) -> FloatArray:
+        """The slope of the aim (M, K, K) at a confusion that is half right, half by chance."""
+        objective, priors = self.objective, self.oracle.priors
+        if objective.ratio is None and not objective.concave:
+            slopes = np.broadcast_to(np.eye(objective.width), (objective.grouping.n_groups, *(objective.width,) * 2))
+        else:
+            rough = (np.eye(objective.width) * priors[:, :, None] + priors[:, :, None] * priors[:, None, :]) / 2
+            slopes = objective.gradient(objective.grouping.pool(rough))
+            slopes = np.where(np.isfinite(slopes), slopes, 0.0)
+        return np.asarray(np.einsum("gm,gij->mij", self.weight, slopes))
+
+    def narrow(self, limits: ConstraintSystem) -> None:
         """Keep other bounds on the same metrics from now on."""
         self.limits, self.tangents, self.never_empty, self._rows = limits, [], False, None
 
@@ -174,9 +226,12 @@ class Feasible:
 
     def ask(self, losses: Sequence[Loss]) -> tuple[FloatArray, FloatArray]:
         """Return the confusions (R, M, K, K) of such rules as the aim is counted, and as constraints are."""
-        spread = [self.spread(loss) for loss in losses]
+        alike = self.blocks.n_blocks == 1 and not self.objective.frozen.any()
+        spread = losses if alike else [self.spread(loss) for loss in losses]
+        if self.judge is not self.oracle:
+            return self.oracle.confusions_beside(self.judge, spread)
         aim = self.oracle.confusions(spread)
-        return aim, aim if self.judge is self.oracle else self.judge.confusions(spread)
+        return aim, aim
 
     def spread(self, loss: Loss) -> Loss:
         """Turn losses of blocks into losses of outputs; outputs that keep argmax get its loss.
@@ -211,7 +266,7 @@ class Feasible:
             self._rows += [(-1, space) for one in self.limits.constraints for space in self._helpers(one)]
         return self._rows + self.tangents
 
-    def _helpers(self, one: Limit | Difference) -> tuple[HalfSpace, ...]:
+    def _helpers(self, one: PooledConstraint | GroupGap) -> tuple[HalfSpace, ...]:
         """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
         return one.helpers + (one.something(_LITTLE) if self.never_empty else ())
 
@@ -239,16 +294,21 @@ class Feasible:
         return out
 
     def point(self, weights: FloatArray, bound: float, prices: FloatArray) -> Point:
-        """Return the mixture of what has been asked for with these weights (T, B)."""
-        by_output = weights[:, self.blocks.block]
-        aim, judged = (np.einsum("tm,tmij->mij", by_output, C) for C in (self.aim, self.judged))
-        return Point(tuple(self.losses), weights, aim, judged, self.objective.value(aim), bound, prices)
+        """Return the mixture of the first T rules that have been asked for with these weights (T, B)."""
+        by_output, n_rules = weights[:, self.blocks.block], len(weights)
+        aim, judged = (np.einsum("tm,tmij->mij", by_output, C[:n_rules]) for C in (self.aim, self.judged))
+        return Point(tuple(self.losses[:n_rules]), weights, aim, judged, self.objective.value(aim), bound, prices)
+
+    def rule_of_blocks(self, rules: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the confusions (M, K, K) of a rule for every block, by positions (B,) among those asked for."""
+        place = rules[self.blocks.block], np.arange(len(self.blocks.block))
+        return self.aim[place], self.judged[place]
 
     def values(self, aim: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, M, K, K) as the aim is counted."""
         return self.objective.totals(self.objective.values(self.objective.grouping.pool_each(aim)))
 
-    def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray, Loss]:
+    def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray]:
         """Solve the programme over what has been asked for.
 
         Returns
@@ -258,8 +318,6 @@ class Feasible:
             Of the sum of the cuts; in the first phase, less the sum of what constraints are violated by.
         prices : ndarray
             Of the rows, and behind them of the cuts.
-        loss : Loss
-            Whose rule the programme would like best.
         """
         rows, grouping = self.rows, self.objective.grouping
         least = grouping.least  # then one number is below all cuts
@@ -272,29 +330,36 @@ class Feasible:
             np.ones(1) if least else grouping.weight,
             self.blocks.n_blocks,
             self.tol,
+            self._basis,
         )
         found = programme.nearest() if first_phase else programme.best()
+        self._basis = found.basis
         weights = np.maximum(found.weights.reshape(len(self.losses), self.blocks.n_blocks), 0.0)
-        return weights / weights.sum(axis=0), found.value, found.prices, self._wanted(rows, cuts, found.prices)
+        return weights / weights.sum(axis=0), found.value, found.prices
 
-    def _wanted(self, rows: Sequence[tuple[int, HalfSpace]], cuts: Sequence[_Cut], prices: FloatArray) -> Loss:
-        slope = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
-        for price, (_, space) in zip(prices, rows, strict=False):
-            k = space.A.shape[-1]
-            slope[:, :k, :k] += price * space.A
-        for price, cut in zip(prices[len(rows) :], cuts, strict=False):
-            slope += price * self.cut_slope(cut)
+    def _loss(self, aim: FloatArray, spaces: Sequence[FloatArray], prices: FloatArray) -> Loss:
+        """The loss whose rule is best for the aim's slope (M, K, K) and half-spaces at these prices."""
+        slope = aim.copy()
+        for price, A in zip(prices.tolist(), spaces, strict=True):
+            if price:
+                k = A.shape[-1]
+                slope[:, :k, :k] += price * A
         return Loss.from_tensor(self.blocks.losses(slope))
 
-    def _promise(self, cuts: Sequence[_Cut], prices: FloatArray, aim: FloatArray, judged: FloatArray) -> float:
-        """What the rule that the programme liked best, of such confusions (M, K, K), says of all rules (Lagrange)."""
-        rows = self.rows
-        total = 0.0
-        for price, (_, space) in zip(prices, rows, strict=False):
+    def _slope_of_cuts(self, cuts: Sequence[_Cut], prices: FloatArray) -> FloatArray:
+        slope = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
+        for price, cut in zip(prices.tolist(), cuts, strict=True):
+            slope += price * self.cut_slope(cut)
+        return slope
+
+    def _lagrangians(
+        self, level: float, slope: FloatArray, prices: FloatArray, aim: FloatArray, judged: FloatArray
+    ) -> FloatArray:
+        """The Lagrangian (P, T) at prices (P, R) of the rows and confusions (T, M, K, K), of an aim with this slope."""
+        total = np.tile(level + np.einsum("mij,tmij->t", slope, aim), (len(prices), 1))
+        for own, (_, space) in zip(prices.T, self.rows, strict=True):
             k = space.A.shape[-1]
-            total += price * float(np.sum(space.A * judged[:, :k, :k]) - space.level)
-        for price, cut in zip(prices[len(rows) :], cuts, strict=False):
-            total += price * float(cut.level + np.sum(self.cut_slope(cut) * aim))
+            total += np.outer(own, np.einsum("mij,tmij->t", space.A, judged[..., :k, :k]) - space.level)
         return total
 
     # ------------------------------------------------------------------------------------------------- the search
@@ -311,16 +376,66 @@ class Feasible:
             plain = np.zeros((len(self.losses), self.blocks.n_blocks))
             plain[0] = 1.0
             return self.point(plain, np.inf, np.zeros(0))
-        for _ in range(_STEPS):
-            weights, value, _, loss = self.solve((), first_phase=True)
+        known = self.best_known()
+        if known is not None:
+            return known
+        for step in range(_STEPS):
+            weights, value, prices = self.solve((), first_phase=True)
             if value > -self.tol:
                 point = self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
                 if not self._tangents_at(point):
                     return point
                 continue
-            if not self._grow(loss):
+            if step >= self._n_steps or not self._grow(prices, step):
                 break
         raise InfeasibleError(self.point(weights, np.inf, np.zeros(len(self.limits.constraints))))
+
+    def best_known(self) -> Point | None:
+        """The best of the rules asked for that keeps the constraints by itself; None of several blocks."""
+        if self.blocks.n_blocks > 1:
+            return None
+        kept = np.all(self.limits.kept(self.judged), axis=-1)
+        if not kept.any():
+            return None
+        values = np.full(len(kept), -np.inf)
+        values[kept] = self.values(self.aim[kept])
+        weights = (np.arange(len(kept)) == values.argmax()).astype(np.float64)[:, None]
+        return self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
+
+    def _grow(self, prices: FloatArray, step: int) -> bool:
+        """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""
+        spaces = [space.A for _, space in self.rows]
+        nothing = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
+        losses = [self._loss(nothing, spaces, own) for own in _around(prices, _factors(step))]
+        return bool(self._add_new(losses, *self.ask(losses)).any())
+
+    def _add_new(self, losses: Sequence[Loss], aim: FloatArray, judged: FloatArray) -> NDArray[np.bool_]:
+        """Take rules whose confusions differ from those of all others; say which."""
+        both = np.concatenate([aim, judged], axis=1).reshape(len(losses), -1)
+        known = np.concatenate([self.aim, self.judged], axis=1).reshape(len(self.losses), -1)
+        new = np.zeros(len(losses), dtype=bool)
+        for r, own in enumerate(both):
+            others = np.concatenate([known, both[:r][new[:r]]])
+            new[r] = np.abs(others - own).max(axis=1).min() > _SAME
+        self.add([loss for loss, keep in zip(losses, new, strict=True) if keep], aim[new], judged[new])
+        return new
+
+    @property
+    def _n_steps(self) -> int:
+        """How often a search may ask for rules."""
+        return {Effort.KNOWN: 0, Effort.ROUGH: _ROUGH_STEPS}.get(self.effort, _STEPS)
+
+    def explore(self, systems: Sequence[ConstraintSystem]) -> None:
+        """Ask for rules that are best under other bounds on the same metrics, at multipliers of all sizes."""
+        aim, before, losses = self._rough_slope(), self.limits, []
+        for system in systems:
+            self.narrow(system)
+            spaces = [space.A for _, space in self.rows]
+            sizes = np.array([max(float(np.abs(A).sum()), _SAME) for A in spaces])
+            prices = float(np.abs(aim).sum()) / sizes
+            losses += [self._loss(aim, spaces, prices * factor) for factor in _EXPLORED]
+        self.narrow(before)
+        self._add_new(losses, *self.ask(losses))
 
     def climb(self, cuts: list[_Cut], refine: Callable[[Point], list[_Cut]] | None = None) -> Point:
         """Maximise the sum over groups of the least of their cuts, among mixtures that keep the constraints.
@@ -330,24 +445,44 @@ class Feasible:
         refine : callable, optional
             From a point to cuts that it violates, which are added: tangents of a concave aim.
         """
-        bound = np.inf
-        for _ in range(_STEPS):
+        bound, gap = np.inf, self.tol / 10
+        if not self.certified:
+            gap = _ROUGH_GAP if self.effort is Effort.ROUGH else _FULL_GAP
+        for step in range(_STEPS):
             rows = self.rows
-            weights, value, prices, loss = self.solve(cuts)
+            weights, value, prices = self.solve(cuts)
             point = self.point(weights, bound, np.zeros(len(self.limits.constraints)))
-            aim, judged = self.ask([loss])
-            bound = min(bound, self._promise(cuts, prices, aim[0], judged[0]))
+            better = False
+            if step < self._n_steps:
+                better, bound = self._ask_around(cuts, prices, step, bound, value + gap)
             more = [] if refine is None else refine(point)
             cuts += more
             tangents = self._tangents_at(point)
-            new = self._is_new(aim[0], judged[0]) and bound > value + self.tol / 10
-            if new:
-                self.add([loss], aim, judged)
-            if not (new or more or tangents):
+            if not (better or more or tangents):
                 break
+        self.prices = prices[: len(self._rows or ())]
         return replace(
             point, bound=bound if self.certified else np.inf, prices=self._by_constraint(rows, prices, point)
         )
+
+    def _ask_around(
+        self, cuts: Sequence[_Cut], prices: FloatArray, step: int, bound: float, enough: float
+    ) -> tuple[bool, float]:
+        """Ask for the rules that are best at prices near these.
+
+        Returns whether one of them would raise the value of the programme beyond `enough`, and the bound on all rules.
+        """
+        spaces = [space.A for _, space in self.rows]
+        own, of_cuts = prices[: len(spaces)], prices[len(spaces) :]
+        slope = self._slope_of_cuts(cuts, of_cuts)
+        level = float(sum(price * cut.level for price, cut in zip(of_cuts.tolist(), cuts, strict=True)))
+        tried = _around(own, _factors(step))
+        losses = [self._loss(slope, spaces, other) for other in tried]
+        aim, judged = self.ask(losses)
+        values = self._lagrangians(level, slope, np.array(tried), aim, judged)
+        bound = min(bound, float(np.diagonal(values).min()))  # each rule is the best of all at its own prices
+        new = self._add_new(losses, aim, judged)
+        return bool((new & (values[0] > enough)).any() and (bound > enough or not self.certified)), bound
 
     def _by_constraint(self, rows: Sequence[tuple[int, HalfSpace]], prices: FloatArray, point: Point) -> FloatArray:
         """What a unit of each bound is worth, where the rows of the programme have these prices."""
@@ -365,17 +500,6 @@ class Feasible:
                 self.tangents.append((q, one.tangent(point.judged)))
                 found = True
         return found
-
-    def _grow(self, loss: Loss) -> bool:
-        aim, judged = self.ask([loss])
-        if not self._is_new(aim[0], judged[0]):
-            return False
-        self.add([loss], aim, judged)
-        return True
-
-    def _is_new(self, aim: FloatArray, judged: FloatArray) -> bool:
-        apart = np.abs(self.aim - aim).max(axis=(1, 2, 3)) + np.abs(self.judged - judged).max(axis=(1, 2, 3))
-        return bool(apart.min() > _SAME)
 
 
 def maximise(feasible: Feasible) -> Point:
@@ -492,6 +616,25 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
             return max(point, best, key=lambda one: one.value)
         point = best
     return point
+
+
+def _factors(step: int) -> FloatArray:
+    """What prices are multiplied by in a step of the search: the later, the closer to 1."""
+    width = 0.25**step
+    return 2.0 ** (width * np.array([0.0, -4.0, -2.0, -1.0, 1.0, 2.0, 4.0]))
+
+
+def _around(prices: FloatArray, factors: FloatArray) -> list[FloatArray]:
+    """Prices times factors: the positive ones together, and each by itself; the first are the prices themselves."""
+    found, used = [prices * factor for factor in factors], np.flatnonzero(prices)
+    if len(used) == 0:
+        return [prices]
+    if len(used) > 1:
+        for r in used:
+            for factor in factors[factors != 1.0]:
+                if len(found) < _MAX_AROUND:
+                    found.append(np.where(np.arange(len(prices)) == r, prices * factor, prices))
+    return found
 
 
 def _group_weights(objective: Objective) -> FloatArray:

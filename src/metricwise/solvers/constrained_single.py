@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from ..core.losses import Loss
 from .base import FloatArray, IntArray
-from .constrained import Feasible, InfeasibleError, Point, maximise
+from .constrained import Effort, Feasible, InfeasibleError, Point, maximise
 from .programme import Programme
 
-__all__ = ["best_by_labels", "best_single"]
+__all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 
 _SAME = 1e-12
-_GRID = np.linspace(0.0, 1.0, 17)
-_ZOOMS = 5  # each looks sixteen times as close
-_FEW_ZOOMS = 4  # of several blocks, each with an integer programme
+_GRID = np.linspace(0.0, 1.0, 33)
+_ZOOMS = {
+    Effort.KNOWN: 0,
+    Effort.ROUGH: 1,
+    Effort.CAUTIOUS: 2,
+    Effort.FULL: 2,
+    Effort.THOROUGH: 3,
+}  # each looks 32 times as close
 _HEAVY = 3  # rules between which others are tried
-_SHAKES = 16
+_SHAKES = 16  # losses near one, for rows that tie under it
+_ROUGH_SHAKES = 6
 _TRIED = 24  # rules for each block, of which all together
 _CHOICES = 200  # may be so many where blocks are few
 _NODES = 300  # of an integer programme, so that it ends alike on any machine; it may be as far from the best as
 _GAP = 1e-5
 _SWEEPS = 30  # over the blocks, one after the other
 _FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
-_REPAIR = 0.3, 1.0  # likewise, where nothing keeps the constraints yet
+_REPAIR = 0.3, 1.0, 0.1  # likewise, where nothing keeps the constraints yet
+MAX_REPAIRS = 3
 _LEAST_STEP = 3e-4
 _PATIENCE = 2  # rounds in vain, after which steps are halved
 _AT_ONCE = 200  # losses around one that are tried in a round
@@ -34,7 +42,7 @@ _ROUNDS = 120
 _COUNTS = 1 << 28  # rows times classes of all that are tried
 
 
-def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> Point | None:
+def best_single(feasible: Feasible, point: Point) -> Point | None:
     """Return the best single rule found that keeps the constraints, None where none does.
 
     Rules that the mixture is made of differ in few rows, and rules between them in fewer still: losses between two of
@@ -46,11 +54,9 @@ def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> 
     ----------
     point : Point
         The best mixture.
-    thorough : bool, default=False
-        Try losses around it as well, some ten thousand.
     """
     best: Point | None = None
-    n_zooms = _ZOOMS if feasible.blocks.n_blocks == 1 else _FEW_ZOOMS
+    n_zooms = 1 + _ZOOMS[feasible.effort]
     for round_ in range(n_zooms):
         found = _choice(feasible, point if best is None else best, point)
         if found is not None and (best is None or found.value > best.value):
@@ -60,11 +66,28 @@ def best_single(feasible: Feasible, point: Point, *, thorough: bool = False) -> 
             if not between:
                 break
             feasible.add(between, *feasible.ask(between))
-    if best is None or feasible.certified or not thorough:
+    if feasible.certified or feasible.effort is not Effort.THOROUGH:
         return best
+    best = _repaired(feasible, point) if best is None else best
+    if best is None:
+        return None
     *starts, last = _FIRST_STEPS
     best = max((_polished(feasible, best, step) for step in starts), key=lambda one: one.value)
     return _polished(feasible, best, last)
+
+
+def _repaired(feasible: Feasible, point: Point) -> Point | None:
+    """Look for a single rule that keeps the constraints near the rules of a mixture that does; None if that fails."""
+    rules = point.weights.argmax(axis=0)
+    if not feasible.limits.kept(feasible.rule_of_blocks(rules)[1]).all():
+        position = _repair(feasible, rules)
+        if position is None:
+            return None
+        rules = np.full(len(rules), position)
+    weights = np.zeros((len(feasible.losses), len(rules)))
+    weights[rules, np.arange(len(rules))] = 1.0
+    found = feasible.point(weights, np.inf, point.prices)
+    return found if feasible.limits.kept(found.judged).all() else None
 
 
 def _polished(feasible: Feasible, best: Point, step: float) -> Point:
@@ -81,42 +104,50 @@ def _polished(feasible: Feasible, best: Point, step: float) -> Point:
     return feasible.point(weights, np.inf, best.prices)
 
 
-def best_by_labels(feasible: Feasible) -> Point:
+def best_by_labels(feasible: Feasible, n_repairs: int = MAX_REPAIRS) -> Point:
     """Return the best mixture that keeps the constraints, also where no rule that is best by probabilities does.
+
+    Such rules are looked for by random steps, `n_repairs` times: what they keep is luck on the given rows.
 
     Raises
     ------
     InfeasibleError
         If none was found.
     """
-    try:
-        return maximise(feasible)
-    except InfeasibleError as error:
-        if error.point is None or not _repair(feasible, error.point):
-            raise
-        return maximise(feasible)
+    for _ in range(n_repairs):
+        try:
+            return maximise(feasible)
+        except InfeasibleError as error:
+            if feasible.certified or error.point is None:
+                raise
+            if _repair(feasible, error.point.weights.argmax(axis=0)) is None:
+                raise
+    return maximise(feasible)
 
 
-def _repair(feasible: Feasible, nearest: Point) -> bool:
-    """Look for a rule that keeps the constraints by labels where no mixture of what has been asked for does.
+def _repair(feasible: Feasible, rules: IntArray) -> int | None:
+    """Look for a rule that keeps the constraints by labels, by random steps from a rule of every block (B,).
 
-    Parameters
-    ----------
-    nearest : Point
-        What comes nearest.
-
-    Returns
-    -------
-    bool
-        Whether rules that come nearer were found; they are among those asked for then.
+    Returns the position of the one that comes nearest among those asked for; None if none comes nearer.
     """
-    if feasible.certified:
-        return False
-    violation = feasible.limits.violation
-    value = -float(violation(nearest.judged))
-    heaviest = nearest.weights.argmax(axis=0)
-    found = max(_climb(feasible, heaviest, value, step, lambda _, judged: -violation(judged), 0.0) for step in _REPAIR)
-    return found > value
+    violation, n_before = feasible.limits.violation, len(feasible.losses)
+    value = -float(violation(feasible.rule_of_blocks(rules)[1]))
+    position: int | None = None
+
+    def score(_: FloatArray, judged: FloatArray) -> FloatArray:
+        return -violation(judged)
+
+    for step in _REPAIR:
+        # The last step is from the best of the others.
+        if step == _REPAIR[-1] and position is not None:
+            rules = np.full(len(rules), position)
+            value = -float(violation(feasible.judged[position]))
+        _climb(feasible, rules, value, step, score, 0.0)
+        if len(feasible.losses) > n_before:
+            position = n_before + int(violation(feasible.judged[n_before:]).argmin())
+            if violation(feasible.judged[position]) <= 0:
+                break
+    return position
 
 
 def _climb(
@@ -170,15 +201,9 @@ def _climb(
 
 def _choice(feasible: Feasible, point: Point, mixture: Point) -> Point | None:
     """The best of what has been asked for, one rule for each block, by the slope of the aim at a point."""
-    blocks, n_rules = feasible.blocks, len(feasible.losses)
-    if blocks.n_blocks == 1:
-        kept = np.all(feasible.limits.kept(feasible.judged), axis=-1).reshape(n_rules)
-        if not kept.any():
-            return None
-        values = np.full(n_rules, -np.inf)
-        values[kept] = feasible.values(feasible.aim[kept])
-        weights = (np.arange(n_rules) == values.argmax()).astype(np.float64)[:, None]
-        return feasible.point(weights, np.inf, point.prices)
+    if feasible.blocks.n_blocks == 1:
+        single = feasible.best_known()
+        return None if single is None else replace(single, prices=point.prices)
     weights = _integers(feasible, point, mixture)
     if weights is None:
         return None
@@ -281,22 +306,23 @@ def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) 
             one, other = np.argsort(-point.weights, axis=0, kind="stable")[:2]
             mixes = np.take_along_axis(point.weights, other[None], axis=0)[0] > 0
             ends += [(one, np.where(mixes, other, one))] if mixes.any() else []
-        found += [_shaken(_of_blocks(feasible, rules)) for rules in pure]
-    if best is not None:  # in every block
+        n_shakes = _ROUGH_SHAKES if feasible.effort is Effort.ROUGH else _SHAKES
+        found += [_shaken(_of_blocks(feasible, rules), n_shakes) for rules in pure]
+    if best is not None and feasible.effort is not Effort.ROUGH:  # in every block
         own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
         apart = np.abs(C - C[own[block], np.arange(len(block))]).sum(axis=(2, 3))
         apart = feasible.blocks.gathered(apart)  # (T, B)
         near = np.argsort(np.where(apart > _SAME, apart, np.inf), axis=0, kind="stable")[:_HEAVY]
         ends += [(own, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()]
-    steps = _GRID[1:-1, None, None, None]
+    steps = (_GRID[2:-1:2] if feasible.effort is Effort.ROUGH else _GRID[1:-1])[:, None, None, None]
     found += [(1 - steps) * _of_blocks(feasible, one) + steps * _of_blocks(feasible, other) for one, other in ends]
     return [Loss(full=tensor) for tensors in found for tensor in tensors]
 
 
-def _shaken(loss: FloatArray) -> FloatArray:
+def _shaken(loss: FloatArray, n_shakes: int) -> FloatArray:
     """Losses (R, B, K, K) near one: rows that tie under it, as those of trees do, go one way or the other."""
-    noise = np.random.default_rng(0).normal(size=(_SHAKES, 1, *loss.shape[1:]))
-    return np.asarray(loss + noise * np.geomspace(1e-4, 0.3, _SHAKES)[:, None, None, None])
+    noise = np.random.default_rng(0).normal(size=(n_shakes, 1, *loss.shape[1:]))
+    return np.asarray(loss + noise * np.geomspace(1e-4, 0.3, n_shakes)[:, None, None, None])
 
 
 def _of_blocks(feasible: Feasible, rules: IntArray) -> FloatArray:

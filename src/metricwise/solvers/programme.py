@@ -1,7 +1,7 @@
-"""The linear programme of a mixture that keeps constraints: few rows, a column for every rule asked for.
+"""The linear programme of a mixture of rules that satisfies constraints: few rows, one column per rule.
 
-Owns how it is handed to HiGHS, through SciPy: scales, tolerances, dense or sparse. Must not know what rows and columns
-mean.
+Programmes of one block and one cut are solved by a small simplex method, all others by HiGHS. Must not know what rows
+and columns mean.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ __all__ = ["Optimum", "Programme"]
 _SAME = 1e-12
 _EXACT = 1e-10  # of HiGHS: a ratio of little is as exact as that, over the little
 _DENSE = 8  # blocks
+_MAX_PIVOTS = 200  # of the small simplex method, before HiGHS takes over
+_BLAND_PIVOTS = 50  # after which the first improving column enters, so that no cycle is possible
 
 
 class Optimum(NamedTuple):
@@ -30,11 +32,14 @@ class Optimum(NamedTuple):
     value : float
     prices : ndarray
         Of the rows, and behind them of the cuts.
+    basis : ndarray of int, optional
+        Weights that are not 0, and ``-1 - r`` for every row r that is not tight, where the simplex method found them.
     """
 
     weights: FloatArray
     value: float
     prices: FloatArray
+    basis: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Programme:
         B, which the columns go round.
     tol : float
         By how much rows may be violated where no solver says otherwise.
+    basis : ndarray of int, optional
+        That of a programme with the same rows and fewer columns, where the simplex method begins.
     """
 
     keep: FloatArray
@@ -65,6 +72,7 @@ class Programme:
     weight: FloatArray
     n_blocks: int
     tol: float
+    basis: IntArray | None = None
 
     @cached_property
     def _scale(self) -> FloatArray:
@@ -78,19 +86,78 @@ class Programme:
         return np.tile(np.eye(self.n_blocks), self.keep.shape[1] // self.n_blocks)
 
     def nearest(self) -> Optimum:
-        """Return what violates rows by least in sum, whose value is less what that is; a row counts by its size."""
+        """Return the mixture of the smallest total violation, in units of the size of rows; its value is minus that."""
+        if self.n_blocks == 1:
+            optimum = self._simplex(first_phase=True)
+            if optimum is not None:
+                return optimum
         n = len(self.keep)
-        return self._solved(np.eye(n), np.ones(n), (0, None), np.empty((0, n)))
+        return self._highs(np.eye(n), np.ones(n), (0, None), np.empty((0, n)))
 
     def best(self) -> Optimum:
-        """Return the best of what keeps the rows, of which some is known to."""
+        """Return the best mixture that satisfies the rows, where at least one does."""
+        if self.n_blocks == 1 and len(self.lift) == 1:
+            optimum = self._simplex(first_phase=False)
+            if optimum is not None:
+                return optimum
         n = len(self.weight)
-        return self._solved(np.zeros((len(self.keep), n)), -self.weight, (None, None), np.eye(n)[self.group])
+        return self._highs(np.zeros((len(self.keep), n)), -self.weight, (None, None), np.eye(n)[self.group])
 
-    def _solved(
+    def _simplex(self, first_phase: bool) -> Optimum | None:
+        """Solve a programme of one block by the revised simplex method; None where that fails.
+
+        Columns are the weights, then the surplus of every row, then its violation.
+        """
+        n_rows, n_weights = self.keep.shape
+        keep, level = self.keep / self._scale[:, None], self.level / self._scale
+        A, b = np.zeros((n_rows + 1, n_weights + 2 * n_rows)), np.append(level, 1.0)
+        A[:-1, :n_weights], A[-1, :n_weights] = keep, 1.0
+        A[:-1, n_weights:] = np.hstack([-np.eye(n_rows), np.eye(n_rows)])
+        feasible = n_weights + n_rows  # columns that are no violation
+        basis = self._warm_basis(A, b)
+        cost = np.zeros(A.shape[1])
+        if basis is None:
+            violation = np.maximum(level[:, None] - keep, 0.0)
+            first = int(violation.sum(axis=0).argmin())
+            missed = violation[:, first] > 0
+            basis = np.append(n_weights + np.arange(n_rows) + n_rows * missed, first)
+            cost[feasible:] = -1.0
+            basis = _pivot(A, b, cost, basis, A.shape[1]) if missed.any() else basis
+        if basis is not None and not first_phase:
+            # A violation of 0 may stay in the basis; it must stay 0.
+            worth = self.lift[0] * self.weight[0]
+            cost = np.concatenate([worth, np.zeros(n_rows), np.full(n_rows, -1e3 * max(np.abs(worth).max(), 1.0))])
+            basis = _pivot(A, b, cost, basis, feasible)
+        if basis is None:
+            return None
+        inverse = np.linalg.inv(A[:, basis])
+        solution, prices = inverse @ b, cost[basis] @ inverse
+        total = float(solution[basis >= feasible].sum())
+        if solution.min() < -_EXACT or (total > _EXACT and not first_phase):
+            return None
+        weights, chosen = np.zeros(n_weights), basis < n_weights
+        weights[basis[chosen]] = solution[chosen]
+        row_prices = np.maximum(-prices[:-1], 0.0) / self._scale
+        codes = np.where(chosen, basis, n_weights - 1 - basis) if (basis < feasible).all() else None
+        if first_phase:
+            return Optimum(weights, -total, row_prices, codes)
+        value = float(self.weight[0] * (self.cut_level[0] + self.lift[0] @ weights))
+        return Optimum(weights, value, np.append(row_prices, self.weight[0]), codes)
+
+    def _warm_basis(self, A: FloatArray, b: FloatArray) -> IntArray | None:
+        """The basis to begin with, where it still satisfies all rows."""
+        if self.basis is None or len(self.basis) != len(A):
+            return None
+        basis = np.where(self.basis >= 0, self.basis, self.keep.shape[1] - 1 - self.basis)
+        try:
+            return basis if np.linalg.solve(A[:, basis], b).min() >= 0 else None
+        except np.linalg.LinAlgError:
+            return None
+
+    def _highs(
         self, slack: FloatArray, cost: FloatArray, bounds: tuple[float | None, float | None], epigraph: FloatArray
     ) -> Optimum:
-        """Solve it with other variables beside the weights: violations, or t of the groups."""
+        """Solve the programme by HiGHS, with variables beside the weights: violations, or t of the groups."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
@@ -100,7 +167,7 @@ class Programme:
         # Of many blocks most of it is empty; of few, making it sparse takes longer than it saves.
         form = csr_array if self.n_blocks > _DENSE else np.asarray
         for allowed in (0.0, self.tol):  # what was let pass before must not be refused
-            found = linprog(
+            solved = linprog(
                 np.concatenate([np.zeros(n_weights), cost]),
                 A_ub=form(np.vstack([np.hstack([-self.keep / self._scale[:, None], -slack]), cuts])),
                 b_ub=np.concatenate([-self.level / self._scale + allowed, self.cut_level[: len(epigraph)] / steep]),
@@ -110,11 +177,39 @@ class Programme:
                 method="highs-ds",
                 options={"primal_feasibility_tolerance": _EXACT, "dual_feasibility_tolerance": _EXACT},
             )
-            if found.x is not None:
+            if solved.x is not None:
                 break
-        if found.x is None:
+        if solved.x is None:
             raise RuntimeError(
-                f"metricwise: the linear programme of the constraints failed: {found.message}; please report this."
+                f"metricwise: the linear programme of the constraints failed: {solved.message}; please report this."
             )
-        prices = np.maximum(-found.ineqlin.marginals, 0.0) / np.concatenate([self._scale, steep])
-        return Optimum(found.x[:n_weights], -float(found.fun), prices)
+        prices = np.maximum(-solved.ineqlin.marginals, 0.0) / np.concatenate([self._scale, steep])
+        return Optimum(solved.x[:n_weights], -float(solved.fun), prices)
+
+
+def _pivot(A: FloatArray, b: FloatArray, cost: FloatArray, basis: IntArray, n_columns: int) -> IntArray | None:
+    """Maximise ``cost @ x`` with ``A @ x == b`` and ``x >= 0`` from a feasible basis; None where that fails.
+
+    Only the first `n_columns` may enter the basis.
+    """
+    basis = basis.copy()
+    size = max(float(np.abs(cost[:n_columns]).max()), 1e-300)
+    for step in range(_MAX_PIVOTS):
+        try:
+            inverse = np.linalg.inv(A[:, basis])
+        except np.linalg.LinAlgError:
+            return None
+        gain = (cost - (cost[basis] @ inverse) @ A)[:n_columns]
+        gain[basis[basis < n_columns]] = 0.0
+        entering = int(gain.argmax()) if step < _BLAND_PIVOTS else int((gain > _SAME * size).argmax())
+        if gain[entering] <= _SAME * size:
+            return basis
+        solution, direction = inverse @ b, inverse @ A[:, entering]
+        falls = np.flatnonzero(direction > _SAME)
+        if len(falls) == 0:
+            return None
+        ratio = np.maximum(solution[falls], 0.0) / direction[falls]
+        ties = falls[ratio <= ratio.min() + _SAME]
+        leaving = ties[direction[ties].argmax()] if step < _BLAND_PIVOTS else ties[basis[ties].argmin()]
+        basis[leaving] = entering
+    return None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..core.notes import NoteKind, note_list
-from ..goals.constraint import BoundConstraint, Limit, Limits
+from ..goals.constraint import BoundConstraint, ConstraintSystem, PooledConstraint
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, Needs, concave_bound, finish_walk, no_losses
@@ -224,10 +224,12 @@ class _Within:
         return nobody + least @ rise, nobody + most @ rise
 
 
-def sweep_within(oracle: Oracle, objective: Objective, limits: Limits, n_candidates: int = 16) -> SolverResult | None:
+def sweep_within(
+    oracle: Oracle, objective: Objective, limits: ConstraintSystem, n_candidates: int = 16
+) -> SolverResult | None:
     """Return the best of all thresholds that keep constraints, None where none does."""
     assert limits.shared(objective.grouping.share)
-    bound = tuple(constraint.bound for constraint in limits.constraints if isinstance(constraint, Limit))
+    bound = tuple(constraint.bound for constraint in limits.constraints if isinstance(constraint, PooledConstraint))
     grouping, score = objective.grouping, _Within(objective, bound)
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))

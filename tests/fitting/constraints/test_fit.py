@@ -16,9 +16,9 @@ import metricwise as mw
 import programmes
 import worlds
 from engines import served_by
-from metricwise.fitting.constraints.resolve import bind_limits
+from metricwise.fitting.constraints.resolve import bind_constraints
 from metricwise.goals.constraint_text import read_constraints
-from metricwise.goals.resolve import read_limits
+from metricwise.goals.resolve import resolve_constraints
 from problems import asking, read_problem
 from profiles import diagonal, examples
 from programmes import best_of_all, denominators_of, spaces_of
@@ -190,7 +190,7 @@ def test_mixtures_against_the_programme_over_all_rules_and_single_rules_against_
     problem = read_problem(eta, None, aim, classes=classes, constrained=True)
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)
-    limits = bind_limits(read_limits(read_constraints(wanted), problem.schema), problem.schema, oracle)
+    limits = bind_constraints(resolve_constraints(read_constraints(wanted), problem.schema), problem.schema, oracle)
 
     def programme(more):
         ratio = objective.ratio
@@ -234,8 +234,8 @@ def test_single_rules_by_probabilities_are_close_to_the_best_of_every_one():
         wanted = [f"recall[0] >= {b}", f"share[1] <= {round(rng.uniform(0.2, 0.5), 2)}"]
         problem = read_problem(eta, None, "accuracy", constrained=True)
         oracle = problem.oracle("expected")
-        limits = read_limits(read_constraints(wanted), problem.schema)
-        limits = bind_limits(limits, problem.schema, oracle)
+        limits = resolve_constraints(read_constraints(wanted), problem.schema)
+        limits = bind_constraints(limits, problem.schema, oracle)
         C = programmes.single(eta).vertices()
         kept = limits.kept(C[:, None]).all(axis=1)
         found = attempt(eta, None, "accuracy", subject_to=wanted)

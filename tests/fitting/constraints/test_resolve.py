@@ -6,9 +6,9 @@ from sklearn import metrics as sk
 
 import worlds
 from metricwise.core.losses import Loss
-from metricwise.fitting.constraints.resolve import bind_limits
+from metricwise.fitting.constraints.resolve import bind_constraints
 from metricwise.goals.constraint_text import at_least, read_constraints
-from metricwise.goals.resolve import read_limits
+from metricwise.goals.resolve import resolve_constraints
 from problems import read_problem
 
 NAMES = np.array(["low", "on hold", "urgent"])
@@ -21,7 +21,7 @@ def problem_of(proba, y, metric="accuracy", **options):
 def values(problem, text, **options):
     """What constraints are of argmax, by name."""
     schema = problem.schema
-    limits = bind_limits(read_limits(read_constraints(text), schema, **options), schema, problem.oracle())
+    limits = bind_constraints(resolve_constraints(read_constraints(text), schema, **options), schema, problem.oracle())
     C = problem.oracle().confusions([Loss.argmax(schema.width)])[0]
     return limits.values(C), limits
 

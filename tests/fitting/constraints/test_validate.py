@@ -9,7 +9,7 @@ from scipy.stats import beta
 import metricwise as mw
 from engines import served_by
 from metricwise.fitting import samples
-from metricwise.fitting.constraints.validate import Refits
+from metricwise.fitting.constraints.validate import OutOfBagFits
 from worlds import draw_flags, sigmoid
 
 SCORE = -1.5 + 2.2 * np.sqrt(2) * np.linspace(-4, 4, 8_001)  # of a normal distribution, whose density is below
@@ -104,13 +104,13 @@ def test_a_table_of_counts_promises_as_its_rows_do(metric, constraint):
 def test_with_too_few_labels_the_rule_that_is_handed_out_is_judged(metric, constraint, n_rows, monkeypatch):
     """Resamples are fitted with the margins of the rule that is returned, at the confidence that labels allow."""
     fitted = []
-    unseen = Refits.unseen
+    unseen = OutOfBagFits.unseen
 
     def listen(refits, recipe, margins):
         fitted.append(margins[0, 0])
         return unseen(refits, recipe, margins)
 
-    monkeypatch.setattr(Refits, "unseen", listen)
+    monkeypatch.setattr(OutOfBagFits, "unseen", listen)
     allowed = []
     for seed in range(5):
         (promise,) = mw.optimize(*some_rows(n_rows, seed), metric, subject_to=constraint).constraints

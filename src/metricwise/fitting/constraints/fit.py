@@ -8,79 +8,50 @@ know solvers or user input.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
-from ...goals.constraint import Constraint, Difference, Limit, can_be_empty
+from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty
 from ...inference import Candidate, ConstraintResult, Estimate
 from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from ...inference.spread import count_independent
 from ...oracles.problem import FitStrategy, Problem
 from ...rules.metadata import RuleMetadata
-from ...solvers.constrained import InfeasibleError
+from ...solvers.constrained import Effort, InfeasibleError
 from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
-from .resolve import InfeasibleConstraintsError, explain_infeasible
-from .search import Found, NoSingleRuleError, Search
-from .validate import Refits, Unseen
+from .explain import explain_infeasible
+from .resolve import InfeasibleConstraintsError
+from .search import ConstrainedRule, NoSingleRuleError, Search
+from .validate import OutOfBagEstimate, OutOfBagFits
 
-__all__ = ["Pledge", "fit_within"]
+__all__ = ["fit_within"]
 
 FloatArray = NDArray[np.float64]
 
 _TOL = 1e-9
-_STEPS = 24  # in which margins are found
+_STEPS = 32  # in which margins are found
 _HURRY = 6  # steps after which margins grow faster than they must
 _HASTE = 1.05
-_HALVINGS = 5  # in which the confidence is found that labels allow
+_RUNGS = 9  # margins among which the confidence is found that labels allow
+_HALVINGS = 7  # of that confidence
 _QUANTILE = 0.975  # of an interval's ends
 # By how much of the optimism, itself an estimate, the end of an interval moves that it moves inwards. On the worlds of
 # benchmarks/intervals.py intervals cover 95 to 99 % so; 96 to 100 % with none of it, 78 % at 300 rows with all of it.
 _TRUSTED_OPTIMISM = 0.5
 
 
-@dataclass(frozen=True)
-class Pledge:
-    """What a rule is to keep.
-
-    Parameters
-    ----------
-    constraints : tuple of Q Constraint
-    confidence : float or None
-        With what probability all rows like those given are to keep all of them together; None: the given rows only.
-    """
-
-    constraints: tuple[Constraint, ...]
-    confidence: float | None
-
-    @property
-    def without_groups(self) -> tuple[Constraint, ...]:
-        """The constraints that are about no single group."""
-        return tuple(one for one in self.constraints if one.group is None)
-
-    def level(self, confidence: float, tried: float = 1.0) -> float:
-        """The confidence of each bound by which all are kept with so much confidence (Bonferroni).
-
-        Parameters
-        ----------
-        tried : float, default=1.0
-            How many rules, that have nothing to do with one another, were tried for it.
-        """
-        # Of a promise about several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
-        n_bounds = len({(one.promise, at) for one in self.constraints for at in range(2) if np.isfinite(one.ends[at])})
-        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
-
-
 def fit_within(
     problem: Problem,
     recipes: Sequence[FitStrategy],
     settings: Settings,
-    pledge: Pledge,
+    confidence: float | None,
     *,
     seed: int = 0,
     metadata: RuleMetadata | None = None,
@@ -92,10 +63,12 @@ def fit_within(
     Parameters
     ----------
     problem : Problem
+        With constraints.
     recipes : sequence of FitStrategy
         That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
     settings : Settings
-    pledge : Pledge
+    confidence : float or None
+        With which all constraints are to hold jointly in the population; None: on the given rows.
     seed : int
         Of the resamples.
     metadata : RuleMetadata, optional
@@ -118,27 +91,25 @@ def fit_within(
     """
     read_before = problem.source.passes.entries
     stage("keeping constraints")
-    if problem.labelled and (pledge.confidence is not None or len(recipes) > 1):
+    if problem.labelled and (confidence is not None or len(recipes) > 1):
         problem = with_copies_clustered(problem)
 
     def search_by(recipe: FitStrategy) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
-        return Search(problem, recipe, link, pledge.constraints, settings)
+        return Search(problem, recipe, link, problem.constraints, settings)
 
     searches = [search_by(recipe) for recipe in recipes]
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
-    task = _Task(problem, pledge, settings, seed, stage)
+    task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:
-            search, seen = searches[0], None
-            found, margins, promised = search.best(task.none, single=not settings.randomized), task.none, None
+            seen = None
+            promise = _Promised(searches[0], searches[0].best(task.none, single=not settings.randomized), task.none)
         else:
-            search, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
-            found, margins, promised = task.promise(search)
-            seen = task.rejudged(search, seen, margins)
+            promise, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
     except InfeasibleError as error:
-        said = explain_infeasible(problem, searches[0].judge, pledge.constraints, error.point)
+        said = explain_infeasible(searches[0], error.point)
         raise InfeasibleConstraintsError(said) from None
     except NoSingleRuleError as error:
         raise InfeasibleConstraintsError(
@@ -146,19 +117,33 @@ def fit_within(
             f"does, with a value of {error.point.value:.4g}; set {argument('randomized', True)} to get it, or loosen a "
             "bound."
         ) from None
-    return task.presented(search, found, margins, promised, seen, metadata, read_before)
+    return task.presented(promise, seen, metadata, read_before)
+
+
+class _Promised(NamedTuple):
+    """A rule, the margins (Q, 2) that its bounds were tightened by, and the confidence that they allow."""
+
+    search: Search
+    found: ConstrainedRule
+    margins: FloatArray
+    confidence: float | None = None
 
 
 class _Task:
     """One fit: what is common to its steps."""
 
     def __init__(
-        self, problem: Problem, pledge: Pledge, settings: Settings, seed: int, stage: Callable[[str], None]
+        self,
+        problem: Problem,
+        confidence: float | None,
+        settings: Settings,
+        seed: int,
+        stage: Callable[[str], None],
     ) -> None:
-        self.problem, self.pledge, self.settings, self.seed, self.stage = problem, pledge, settings, seed, stage
-        self.none = np.zeros((len(pledge.constraints), 2))
+        self.problem, self.confidence, self.settings, self.seed, self.stage = problem, confidence, settings, seed, stage
+        self.constraints = problem.constraints
+        self.none = np.zeros((len(self.constraints), 2))
         self.tried: tuple[Candidate, ...] = ()
-        self._known: dict[tuple[int, float], tuple[Found, FloatArray] | None] = {}
 
     @cached_property
     def n_independent(self) -> float:
@@ -166,75 +151,131 @@ class _Task:
         return count_independent(self.problem)
 
     @cached_property
-    def refits(self) -> Refits:
+    def refits(self) -> OutOfBagFits:
         """Resamples of the rows that judge."""
         rows, _ = judging_rows(self.problem)
-        return Refits(rows, self.n_independent, self.pledge.constraints, self.settings, self.seed)
+        return OutOfBagFits(rows, self.n_independent, self.constraints, self.settings, self.seed)
 
     # ------------------------------------------------------------------------------------------------- the margins
 
-    def promise(self, search: Search) -> tuple[Found, FloatArray, float | None]:
-        """Return the best rule that labels promise to keep the constraints, its margins, and with what confidence.
+    def level(self, confidence: float, tried: float = 1.0) -> float:
+        """Return the confidence of each bound by which all hold with this confidence (Bonferroni).
 
-        Where labels are too few for the confidence that was asked for, the most that they allow.
+        Of `tried` unrelated rules the best was taken.
         """
-        single = not self.settings.randomized
-        # It says whether anything keeps them at all.
-        plain = search.best(self.none, single=single, thorough=self.pledge.confidence is None)
-        best: tuple[Found, FloatArray, float | None] = plain, self.none, None
-        if self.pledge.confidence is None:
-            return best
-        low, middle, high = 0.5, self.pledge.confidence, self.pledge.confidence
-        for _ in range(_HALVINGS + 1):
-            tightened = self._tightened(search, middle)
-            if tightened is None:
-                high = middle
-            else:
-                best, low = (*tightened, middle), middle
-            if low == high:
-                break
-            middle = (low + high) / 2
+        # Of a constraint on several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
+        n_bounds = len(
+            {(own.promise, end) for own in self.constraints for end in range(2) if np.isfinite(own.ends[end])}
+        )
+        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
+
+    def promise(self, search: Search) -> _Promised:
+        """Return the best rule that labels promise to keep the constraints.
+
+        Where labels are too few for the confidence that was asked for, the most that they allow: that is found among
+        the rules asked for so far, and searched once more in the end.
+        """
+        confidence, single = self.confidence, not self.settings.randomized
+        if confidence is None:
+            return _Promised(search, search.best(self.none, single=single, effort=Effort.THOROUGH), self.none)
+        tightened, furthest = self._tighten(search, confidence, Effort.CAUTIOUS)
+        if tightened is not None:
+            return tightened
+        if not self._has_rule(search):
+            search.best(self.none, single=single)  # fails where nothing keeps them at all
+        search.explore(furthest)
+        best = self._most_confident(search, furthest)
+        if best is None or best.confidence is None:
+            return _Promised(search, search.best(self.none, single=single), self.none)
         return best
 
-    def _tightened(self, search: Search, confidence: float) -> tuple[Found, FloatArray] | None:
-        """Return what :meth:`_tighten` does, None if that is nothing: asked for margins first, for the rule later."""
-        key = id(search), confidence
-        if key not in self._known:
-            try:
-                self._known[key] = self._tighten(search, confidence)
-            except (InfeasibleError, NoSingleRuleError):
-                self._known[key] = None
-        return self._known[key]
+    def _settled(self, promise: _Promised) -> _Promised:
+        """Return the promise of a rule that is searched once more, where only rules asked for had been compared."""
+        if promise.confidence in (None, self.confidence):
+            return promise
+        return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
 
-    def _tighten(self, search: Search, confidence: float) -> tuple[Found, FloatArray]:
+    def _most_confident(self, search: Search, furthest: FloatArray) -> _Promised | None:
+        """Return the rule of most confidence on the way to margins that leave no room; None below 0.5."""
+        assert self.confidence is not None
+        best: _Promised | None = None
+        begin, low = np.zeros(len(self.none)), 0.5
+        for share in np.linspace(0.0, 1.0, _RUNGS):
+            try:
+                found = search.best(share * furthest, single=not self.settings.randomized, effort=Effort.KNOWN)
+            except (InfeasibleError, NoSingleRuleError):
+                break
+            sampled = search.counted(found)
+            tried, begin = self._tried(sampled, begin)
+            high = self.confidence
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                short, _ = self._short(sampled, [self.level(middle, n) for n in tried.tolist()])
+                if short.any():
+                    high = middle
+                else:
+                    low, best = middle, _Promised(search, found, share * furthest, middle)
+        return best
+
+    def _tried(self, sampled: Sequence[SampledMetric | SampledGap], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How many unrelated rules were tried for these, by variances (Q,) to begin with, which are returned too.
+
+        The further the search has gone from where it began, the more rules had their chance: those that differ in
+        little are hardly more than one. Of proportions variances tell how many rows two rules have in common, and what
+        a Brownian motion passes at some time grows with the logarithm of the time. Two decisions have one way to go,
+        which counts as one and a half, for the best of neighbouring thresholds is taken; each time that there are twice
+        as many, half of one is added.
+        """
+        ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
+        variances = np.array([own.variance for own in sampled])
+        begin = np.where(begin > 0, begin, variances)
+        later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
+        return ways * (1.0 + np.log(np.maximum(later, 1.0))), begin
+
+    def _has_rule(self, search: Search) -> bool:
+        """Whether a rule that was asked for keeps the constraints on the given rows."""
+        try:
+            search.best(self.none, single=not self.settings.randomized, effort=Effort.KNOWN)
+        except (InfeasibleError, NoSingleRuleError):
+            return False
+        return True
+
+    def _tighten(self, search: Search, confidence: float, effort: Effort) -> tuple[_Promised | None, FloatArray]:
         """Tighten bounds until the limits of what is counted keep them; a mixture goes ahead of a single rule.
 
-        The first rule that passes is taken. The further the search has gone from where it began, the more rules had
-        their chance, and the more it takes to pass: those that differ in little are hardly more than one. Of
-        proportions variances tell how many rows two rules have in common, and what a Brownian motion passes at some
-        time grows with the logarithm of the time. Two decisions have one way to go, which counts as one and a half, for
-        the best of neighbouring thresholds is taken; each time that there are twice as many, half of one is added.
-        No loss around the best one is tried, as where nothing is promised: what that adds is luck on the given rows.
+        Margins are found among the rules asked for so far. Then others are asked for, and margins are checked again.
+        Returns None where no rule is left, and the last margins.
+
+        The first rule that passes is taken. No loss around the best one is tried, as where nothing is promised: what
+        that adds is luck on the given rows.
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
-        ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
+        cheapest = effort if search.sweeps else Effort.KNOWN
         for one in (False, True) if single and not search.sweeps else (single,):
+            asked = cheapest
             for step in range(_STEPS):
-                found = search.best(margins, single=one)
-                counted = search.counted(found)
-                variances = np.array([one.variance for one in counted])
-                begin = np.where(begin > 0, begin, variances)
-                later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
-                tried = ways * (1.0 + np.log(np.maximum(later, 1.0)))
-                short, wanted = self._short(counted, [self.pledge.level(confidence, n) for n in tried.tolist()])
+                try:
+                    found = search.best(margins, single=one, effort=asked)
+                except (InfeasibleError, NoSingleRuleError):
+                    if asked == effort:
+                        return None, margins
+                    asked = effort
+                    continue
+                sampled = search.counted(found)
+                tried, begin = self._tried(sampled, begin)
+                short, needed = self._short(sampled, [self.level(confidence, n) for n in tried.tolist()])
                 if not short.any():
-                    break
-                wanted = wanted * (_HASTE if step >= _HURRY else 1.0)
-                margins = np.where(short, np.maximum(wanted, margins), margins)
+                    if asked == effort:
+                        break
+                    asked = effort
+                    continue
+                asked = cheapest
+                needed = needed * (_HASTE if step >= _HURRY else 1.0)
+                margins = np.where(short, np.maximum(needed, margins), margins)
             else:
-                raise InfeasibleError
-        return found, margins
+                return None, margins
+        return _Promised(search, found, margins, confidence), margins
 
     def _short(
         self, counted: Sequence[SampledMetric | SampledGap], levels: Sequence[float]
@@ -255,59 +296,58 @@ class _Task:
 
     def choose(
         self, searches: Sequence[Search], challenger: Callable[[FitStrategy], Search | None]
-    ) -> tuple[Search, Unseen | None]:
-        """Return the search whose rules do best on rows that resamples left out, and what they say of those.
+    ) -> tuple[_Promised, OutOfBagEstimate | None]:
+        """Return the promise of most confidence, and what resamples say of it on rows that they left out.
 
-        Where neither new rows nor several recipes are asked about, no resample is drawn. One recipe is what was asked
-        for, and has no challenger.
+        Of several, the one whose rules do best there. Where neither new rows nor several recipes are asked about, no
+        resample is drawn. One recipe is what was asked for, and has no challenger.
         """
-        if self.pledge.confidence is None and len(searches) == 1:
-            return searches[0], None
+        confident = self.confidence is not None
+        if not confident and len(searches) == 1:
+            return self.promise(searches[0]), None
+        promises: dict[Search, _Promised | None] = dict.fromkeys(searches)
+        if confident:
+            promises = self._promises(searches)
         self.stage("judging rows that were left out")
-        known: list[tuple[Search, Unseen]] = []
-
-        def judge(search: Search) -> None:
-            seen = self.refits.unseen(search.recipe, self._margins(search))
-            if seen is not None:
-                known.append((search, seen))
-
-        def best() -> tuple[Search, Unseen | None]:
-            return max(known, key=lambda one: one[1].value) if known else (searches[0], None)
-
-        for search in searches:
-            judge(search)
-        other = challenger(best()[0].recipe) if len(searches) > 1 else None
+        judged = {search: self._judged(search, promise) for search, promise in promises.items()}
+        best = max(judged, key=lambda search: _value(judged[search]))
+        other = challenger(best.recipe) if len(searches) > 1 else None
         if other is not None:
-            judge(other)
-        self.tried = tuple(seen.candidate(search.recipe) for search, seen in known)
-        return best()
+            other_promise = self._promise_if_any(other) if confident else None
+            if not confident or (other_promise is not None and _level(other_promise) >= _level(promises[best])):
+                promises[other], judged[other] = other_promise, self._judged(other, other_promise)
+                best = max(judged, key=lambda search: _value(judged[search]))
+        self.tried = tuple(own.candidate(search.recipe) for search, own in judged.items() if own is not None)
+        return promises[best] or self.promise(best), judged[best]
 
-    def rejudged(self, search: Search, seen: Unseen | None, margins: FloatArray) -> Unseen | None:
-        """Return what resamples say of the rule that is handed out, where its margins are not those compared by."""
-        if seen is None or np.array_equal(margins, self._margins(search)):
-            return seen
-        return self.refits.unseen(search.recipe, margins)
+    def _judged(self, search: Search, promise: _Promised | None) -> OutOfBagEstimate | None:
+        """What resamples say of a rule with the margins of a promise."""
+        return self.refits.unseen(search, self.none if promise is None else promise.margins)
 
-    def _margins(self, search: Search) -> FloatArray:
-        """The margins that recipes are compared by: those that all rows ask for, none where they leave no room."""
-        tightened = None if self.pledge.confidence is None else self._tightened(search, self.pledge.confidence)
-        return self.none if tightened is None else tightened[1]
+    def _promises(self, searches: Sequence[Search]) -> dict[Search, _Promised | None]:
+        """What labels promise by each of several searches; without those that find no rule, unless none does."""
+        promises = {search: self._promise_if_any(search) for search in searches}
+        found = {search: promise for search, promise in promises.items() if promise is not None}
+        if not found:
+            self.promise(searches[0])  # which fails
+        most = max(map(_level, found.values()), default=0.0)
+        return {search: self._settled(promise) for search, promise in found.items() if _level(promise) >= most}
+
+    def _promise_if_any(self, search: Search) -> _Promised | None:
+        try:
+            return self.promise(search)
+        except (InfeasibleError, NoSingleRuleError):
+            return None
 
     # ------------------------------------------------------------------------------------------------- the result
 
     def presented(
-        self,
-        search: Search,
-        found: Found,
-        margins: FloatArray,
-        promised: float | None,
-        seen: Unseen | None,
-        metadata: RuleMetadata | None,
-        read_before: int,
+        self, promise: _Promised, seen: OutOfBagEstimate | None, metadata: RuleMetadata | None, read_before: int
     ) -> tuple[FittedRule, FitStrategy]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
-        problem, pledge = self.problem, self.pledge
-        names = list({one.promise: one.name for one in pledge.constraints}.values())
+        search, found, margins, promised = promise
+        problem = self.problem
+        names = list({constraint.promise: constraint.name for constraint in self.constraints}.values())
         metadata = (metadata or RuleMetadata()).updated(
             recipe=str(search.recipe), subject_to=names or None, confidence=promised
         )
@@ -338,7 +378,12 @@ class _Task:
             return None
 
     def _constraint_results(
-        self, search: Search, found: Found, margins: FloatArray, promised: float | None, seen: Unseen | None
+        self,
+        search: Search,
+        found: ConstrainedRule,
+        margins: FloatArray,
+        promised: float | None,
+        seen: OutOfBagEstimate | None,
     ) -> tuple[ConstraintResult, ...]:
         limits = search.limits.constraints
         counted = search.counted(found) if self.problem.labelled else [None] * len(limits)
@@ -361,8 +406,8 @@ class _Task:
 
     def _keeping(
         self,
-        one: Limit | Difference,
-        found: Found,
+        one: PooledConstraint | GroupGap,
+        found: ConstrainedRule,
         margins: FloatArray,
         own: SampledMetric | SampledGap | None,
         shift: float | None,
@@ -378,7 +423,7 @@ class _Task:
         return ConstraintResult(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
 
     def _texts(self, promises: Sequence[ConstraintResult], promised: float | None) -> list[str]:
-        wanted = self.pledge.confidence
+        wanted = self.confidence
         if not promises:
             return []
         kept = "; ".join(f"{one.name}: {one.value:.4g}" for one in promises)
@@ -398,6 +443,15 @@ class _Task:
         )
         warn(words, owner="subject_to")
         return [f"Constraints satisfied on the given rows: {kept}.", words]
+
+
+def _value(estimate: OutOfBagEstimate | None) -> float:
+    return -np.inf if estimate is None else estimate.value
+
+
+def _level(promise: _Promised | None) -> float:
+    """The confidence of a promise, 0 where there is none."""
+    return 0.0 if promise is None or promise.confidence is None else promise.confidence
 
 
 def _if_any(recipe: FitStrategy | None, search_by: Callable[[FitStrategy], Search]) -> Search | None:

@@ -16,30 +16,31 @@ from numpy.typing import NDArray
 from ...core.errors import argument
 from ...core.losses import Loss
 from ...core.notes import Note, NoteKind
-from ...goals.constraint import Constraint, Limit, Limits
-from ...inference.confidence_limits import SampledGap, SampledMetric, counted_by
-from ...oracles.problem import FitStrategy, Problem
+from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
+from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
+from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
 from ...solvers import Outcome, SolverResult
-from ...solvers.constrained import Feasible, InfeasibleError, Point, maximise
-from ...solvers.constrained_single import best_by_labels, best_single
+from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point, maximise
+from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
 from ...solvers.sweep import hull_losses, sweep_within
 from ..solving import Settings, solve
-from .resolve import bind_limits
+from .resolve import bind_constraints
 
-__all__ = ["Found", "NoSingleRuleError", "Search"]
+__all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _TOL = 1e-9
+_EXPLORED_MARGINS = 8
 _LIGHT = 1e-9  # shares of rules in a mixture that are none
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ConstrainedRule:
     """A rule that keeps limits.
 
     Parameters
@@ -91,20 +92,26 @@ class _Piece:
         by_labels = recipe.confusion == "labels" or not problem.labelled
         self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
-        self.limits = bind_limits(constraints, problem.schema, self.judge)
+        self.limits = bind_constraints(constraints, problem.schema, self.judge)
+        self.guess: FloatArray | None = None  # of the multipliers
         self.levels: Levels | None = None  # the last that were found, near which the next ones are
 
     @cached_property
     def feasible(self) -> Feasible:
         """The rules asked for so far."""
         tol = _TOL if self.settings.tol is None else self.settings.tol
-        found = Feasible(self.oracle, self.judge, self.objective, self.limits, tol)
-        if self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps:
+        found = Feasible(self.oracle, self.judge, self.objective, self.limits, tol, self.guess)
+        if self.has_hull:
             # By labels thresholds may do better than what is best by probabilities, which the programme asks for.
             blocks = found.blocks
             losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
             found.add(losses, *found.ask(losses))
         return found
+
+    @property
+    def has_hull(self) -> bool:
+        """Whether all thresholds that mixtures are made of are asked for, because labels are counted."""
+        return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps
 
     @property
     def sweeps(self) -> bool:
@@ -114,8 +121,8 @@ class _Piece:
         labels = self.problem.labelled and self.judge is self.oracle
         return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
-    def best(self, limits: Limits, *, single: bool, thorough: bool = False) -> Found:
-        """Return the best rule within limits: a mixture, or one rule, for which more are tried if it is thorough.
+    def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
+        """Return the best rule within limits: a mixture, or one rule.
 
         Raises
         ------
@@ -127,16 +134,24 @@ class _Piece:
         if self.sweeps and not self.settings.randomized:
             found = sweep_within(self.oracle, self.objective, limits)
             if found is None:
-                raise NoSingleRuleError(self._mixture(limits))
-            return Found(found, found.confusion, None)
-        mixture = self._mixture(limits)
-        exact = self.feasible.certified or self.feasible.blocks.n_blocks > 1
+                raise NoSingleRuleError(self._mixture(limits, effort))
+            return ConstrainedRule(found, found.confusion, None)
+        if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
+            self.feasible.narrow(limits)
+            known = self.feasible.best_known()
+            if known is None:
+                raise InfeasibleError
+            return self._packed(known, None, limits.called)
+        mixture = self._mixture(limits, effort)
+        exact = self.feasible.certified or self.has_hull
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
-        one = best_single(self.feasible, mixture, thorough=thorough)
-        if one is not None and one.value > mixture.value:  # of what is not proved, the search may find better rules
+        one = best_single(self.feasible, mixture)
+        asked_beside = not single or effort is not Effort.ROUGH  # of resamples nobody asks what a mixture would add
+        # Of what is not proved, the search for single rules may find better ones.
+        if asked_beside and one is not None and one.value > mixture.value:
             # Gaps of ratios have no half-spaces but at levels, which are found anew.
-            again = self._mixture(limits) if limits.levels else maximise(self.feasible)
+            again = self._again(limits, Effort.KNOWN if single else effort)
             mixture = max(one, again, key=lambda point: point.value)
         if not single:
             return self._packed(mixture, None, limits.called)
@@ -144,15 +159,21 @@ class _Piece:
             raise NoSingleRuleError(mixture)
         return self._packed(one, mixture, limits.called)
 
-    def _mixture(self, limits: Limits) -> Point:
+    def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
+        """Return the best mixture within limits once more rules have been asked for."""
+        self.feasible.effort = effort
+        return self._mixture(limits, effort) if limits.levels else maximise(self.feasible)
+
+    def _mixture(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
+        self.feasible.effort = effort
         if not limits.levels:
             return self._mixture_at(limits)
         free = self._mixture_at(limits.without_levels())
         if limits.kept(free.judged).all():  # then the best of all keeps them
             self.feasible.narrow(limits)
             prices = np.zeros(len(limits.constraints))
-            prices[[not one.of_ratio or isinstance(one, Limit) for one in limits.constraints]] = free.prices
+            prices[[not one.of_ratio or isinstance(one, PooledConstraint) for one in limits.constraints]] = free.prices
             return replace(free, prices=prices)
 
         def value(levels: Levels) -> float:
@@ -164,25 +185,27 @@ class _Piece:
         self.levels = best_levels(value, limits.levels, limits.level_values(free.judged), self.levels)
         return replace(self._mixture_at(limits.at(self.levels)), bound=np.inf)
 
-    def _mixture_at(self, limits: Limits) -> Point:
+    def _mixture_at(self, limits: ConstraintSystem) -> Point:
         self.feasible.narrow(limits)
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
             found = sweep_within(self.oracle, self.objective, limits)
             if found is not None:
                 self.feasible.add(found.losses, found.confusion[None], found.confusion[None])
-        point = maximise(self.feasible) if self.sweeps else best_by_labels(self.feasible)
+        lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
+        n_repairs = 0 if not lucky else 1 if limits.levels else MAX_REPAIRS  # levels are many
+        point = best_by_labels(self.feasible, n_repairs)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
         return point
 
-    def mixture_value(self, limits: Limits) -> float | None:
+    def mixture_value(self, limits: ConstraintSystem) -> float | None:
         """Return the optimised value of the best mixture within limits; None where there is none."""
         try:
-            return self._mixture(limits).value
+            return self._mixture(limits, Effort.FULL).value
         except InfeasibleError:
             return None
 
-    def _packed(self, point: Point, mixture: Point | None, constraints: str) -> Found:
+    def _packed(self, point: Point, mixture: Point | None, constraints: str) -> ConstrainedRule:
         """Turn a point into a result: of one rule, beside the mixture; or of a mixture; with a name for limits."""
         losses, shares = self._mixed(point)
         certified = self.feasible.certified
@@ -217,7 +240,7 @@ class _Piece:
             alternative=None if mixture is None else mixture.value,
             seed=self.settings.seed,
         )
-        return Found(result, point.judged, point.prices if mixture is None else mixture.prices)
+        return ConstrainedRule(result, point.judged, point.prices if mixture is None else mixture.prices)
 
     def _mixed(self, point: Point) -> tuple[tuple[Loss, ...], FloatArray]:
         """The losses of outputs that a point mixes, and their shares (R,) or (M, R)."""
@@ -234,7 +257,7 @@ class _Piece:
         return tuple(losses), shares[0] if same else shares
 
 
-def _kept_to(limits: Limits) -> float:
+def _kept_to(limits: ConstraintSystem) -> float:
     """To what a mixture is said to keep limits: the programme is as exact as that."""
     return 1e-4 if any(one.of_ratio for one in limits.constraints) else 1e-7
 
@@ -261,11 +284,8 @@ class Search:
     ) -> None:
         self.problem, self.recipe, self.link, self.settings = problem, recipe, link, settings
         self.constraints = tuple(constraints)
-        self.oracle = problem.oracle(recipe.confusion, link)
-        self.objective = problem.objective(self.oracle, recipe)
-        by_labels = recipe.confusion == "labels" or not problem.labelled
-        self.judge = self.oracle if by_labels else self.oracle.counting("labels")
-        self.limits = bind_limits(constraints, problem.schema, self.judge)
+        whole = _Piece(problem, recipe, link, constraints, settings)
+        self.oracle, self.judge, self.objective, self.limits = whole.oracle, whole.judge, whole.objective, whole.limits
         self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
         own = [one.output for one in constraints]
         outputs = sorted({output for output in own if output is not None})
@@ -278,16 +298,13 @@ class Search:
                 which = tuple(q for q, output in enumerate(own) if output == m)
                 self._add(parts[:, m], which)
         else:
-            self._add(None, tuple(range(len(constraints))))
+            self.pieces.append((np.arange(problem.schema.n_outputs), tuple(range(len(constraints))), whole))
 
-    def _add(self, outputs: IntArray | None, which: tuple[int, ...]) -> None:
-        own = [self.constraints[q] for q in which]
-        problem, link = self.problem, self.link
-        if outputs is not None:
-            own = [replace(one, output=0) for one in own]
-            problem, link = problem.of_outputs(outputs), None if link is None else link.of_outputs(outputs)
-        piece = _Piece(problem, self.recipe, link, own, self.settings)
-        self.pieces.append((np.arange(self.problem.schema.n_outputs) if outputs is None else outputs, which, piece))
+    def _add(self, outputs: IntArray, which: tuple[int, ...]) -> None:
+        own = [replace(self.constraints[q], output=0) for q in which]
+        link = None if self.link is None else self.link.of_outputs(outputs)
+        piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, own, self.settings)
+        self.pieces.append((outputs, which, piece))
 
     @property
     def sweeps(self) -> bool:
@@ -306,11 +323,11 @@ class Search:
         result = solve(self.problem.of_outputs(rest), self.recipe, self.settings, link)
         return [Part(rest, "other outputs", result)]
 
-    def best(self, margins: FloatArray, *, single: bool, thorough: bool = False) -> Found:
+    def best(self, margins: FloatArray, *, single: bool, effort: Effort = Effort.FULL) -> ConstrainedRule:
         """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
         found, prices = [], np.full(len(self.constraints), np.nan)
         for _, which, piece in self.pieces:
-            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single, thorough=thorough)
+            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single, effort=effort)
             found.append(one)
             if one.prices is not None:
                 prices[list(which)] = one.prices
@@ -326,7 +343,29 @@ class Search:
         judged = result.confusion
         if self.judge is not self.oracle:
             judged = self.problem.confusion_of_rule(result.rule, self.judge)
-        return Found(result, judged, known)
+        return ConstrainedRule(result, judged, known)
+
+    def value_by_labels(self, found: ConstrainedRule) -> float:
+        """Return the aim of a rule that was found, as labels count it."""
+        if self.problem.aim.average == "instance":
+            assert isinstance(self.problem, InMemory)
+            return self.problem.value_of(self.problem.decide(found.result.rule, self.link))
+        same = self.judge is self.oracle and self.objective.padding is None
+        objective = self.objective if same else self.problem.objective(self.judge)
+        return objective.value(found.judged)
+
+    def start_from(self, other: Search) -> None:
+        """Begin the search at the multipliers of a search for the same constraints on other rows."""
+        for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
+            piece.guess = before.feasible.prices
+
+    def explore(self, margins: FloatArray) -> None:
+        """Ask for rules that are best within limits that are narrower by parts of margins (Q, 2)."""
+        for _, which, piece in self.pieces:
+            limits = piece.limits
+            if not limits.levels and not piece.sweeps:
+                steps = np.linspace(0.0, 1.0, _EXPLORED_MARGINS + 1)[1:]
+                piece.feasible.explore([limits.tightened(step * margins[list(which)]) for step in steps])
 
     def mixture_value(self, margins: FloatArray) -> float | None:
         """Return what the best mixture of a problem of one piece reaches; None where it is not known."""
@@ -335,6 +374,6 @@ class Search:
         _, which, piece = self.pieces[0]
         return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
 
-    def counted(self, found: Found) -> list[SampledMetric | SampledGap]:
+    def counted(self, found: ConstrainedRule) -> list[SampledMetric | SampledGap]:
         """Return the constraints as labels count them for a rule."""
-        return counted_by(self.problem, self.limits, found.judged, found.result.rule, self.link)
+        return sample_constraints(self.problem, self.limits, found.judged, lambda: found.result.rule, self.link)

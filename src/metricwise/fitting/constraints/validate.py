@@ -21,13 +21,13 @@ from ...inference.judge import Judge
 from ...inference.spread import Spread, clip_interval
 from ...kernels import code_type
 from ...oracles.problem import FitStrategy, InMemory, argmax_rule
-from ...solvers.constrained import InfeasibleError
+from ...solvers.constrained import Effort, InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
-from .resolve import bind_limits
-from .search import Found, NoSingleRuleError, Search
+from .resolve import bind_constraints
+from .search import ConstrainedRule, NoSingleRuleError, Search
 
-__all__ = ["Refits", "Unseen"]
+__all__ = ["OutOfBagFits", "OutOfBagEstimate"]
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ _ROUNDS = 2  # of resamples
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
+class OutOfBagEstimate:
     """What resamples say of rows that they left out.
 
     Parameters
@@ -59,17 +59,16 @@ class Unseen:
     optimism: FloatArray
 
     @cached_property
-    def _influence(self) -> tuple[FloatArray, FloatArray]:
-        """How far each row moves the aim of these decisions, and its difference to that of argmax."""
+    def _influence(self) -> tuple[float, FloatArray, FloatArray]:
+        """The value of argmax; how far a row moves the aim of these decisions, and its difference to that of argmax."""
         judge, argmax = Judge(self.problem), self.problem.decide(argmax_rule(self.problem))
-        own, plain = (judge.score(Decisions.of_codes(codes)).influence for codes in (self.decisions, argmax))
-        return own, own - plain
+        fitted, base = (judge.score(Decisions.of_codes(codes)) for codes in (self.decisions, argmax))
+        return base.value, fitted.influence, fitted.influence - base.influence
 
     def candidate(self, recipe: FitStrategy) -> Candidate:
         """Return what a recipe was worth."""
-        plain = self.problem.value_of(self.problem.decide(argmax_rule(self.problem)))
-        error = Spread.of(self.problem).error(self._influence[1])
-        return Candidate(str(recipe), self.value, self.value - plain, error)
+        argmax_value, _, more = self._influence
+        return Candidate(str(recipe), self.value, self.value - argmax_value, Spread.of(self.problem).error(more))
 
     def _share(self, spread: Spread, n_independent: float) -> float:
         """The share of these rows in all that they are a sample of, as many of which are independent."""
@@ -81,7 +80,7 @@ class Unseen:
 
     def worth(self, fitted: FittedRule, n_independent: float) -> tuple[Gain, Estimate]:
         """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
-        spread, (own, more) = Spread.of(self.problem), self._influence
+        spread, (_, own, more) = Spread.of(self.problem), self._influence
         low, high = self.problem.aim.metric.range
         # What judges are a sample of more rows, they vary more than those do.
         share = self._share(spread, n_independent)
@@ -91,7 +90,7 @@ class Unseen:
         return Gain(*gain), Estimate(*spread.interval(value, spread.error(own, share), low, high))
 
 
-class Refits:
+class OutOfBagFits:
     """Resamples of rows, to which recipes are fitted.
 
     Parameters
@@ -112,10 +111,20 @@ class Refits:
         resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
         self.rows, self.kept = resamples.problem, resamples.kept
         self.parts = [self.rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep links for all recipes
+        self._searches: dict[tuple[FitStrategy, int], Search] = {}
         # Optimism falls with the number of independent rows, of which resamples have fewer.
         self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
 
-    def unseen(self, recipe: FitStrategy, margins: FloatArray) -> Unseen | None:
+    def _search(self, r: int, whole: Search) -> Search:
+        """The search on a resample, from the multipliers of all rows; rules asked for serve other margins too."""
+        recipe, part = whole.recipe, self.parts[r]
+        if (recipe, r) not in self._searches:
+            link = part.link(recipe.recalibrate, recipe.link_by_group)
+            self._searches[recipe, r] = Search(part, recipe, link, self.constraints, self.settings)
+            self._searches[recipe, r].start_from(whole)
+        return self._searches[recipe, r]
+
+    def unseen(self, whole: Search, margins: FloatArray) -> OutOfBagEstimate | None:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(
@@ -125,15 +134,13 @@ class Refits:
         for r, (kept, part) in enumerate(zip(self.kept, self.parts, strict=True)):
             if not part.source.class_weights.any():  # all labels are among the rows that were left out
                 continue
-            search = Search(
-                part, recipe, part.link(recipe.recalibrate, recipe.link_by_group), self.constraints, self.settings
-            )
+            search = self._search(r, whole)
             found = self._fit(search, margins)
             if found is None:
                 continue
             rule, left = found.result.rule, np.flatnonzero(~kept)
             fitted.append(search.limits.values(found.judged))
-            flattered.append(part.value_of(part.decide(rule, search.link)))
+            flattered.append(search.value_by_labels(found))
             decisions[r // per_round, left] = rows.take(left).decide(rule, search.link)
         if len(fitted) * 2 < len(self.kept):
             return None
@@ -141,26 +148,30 @@ class Refits:
         rounds = [(some, codes) for some, codes in rounds if some.source.class_weights.any()]
         if not rounds:
             return None
-        value = float(np.mean([some.value_of(codes) for some, codes in rounds]))
-        optimism = np.mean(fitted, axis=0) - np.mean([self._kept_by(*own) for own in rounds], axis=0)
+        judged = [self._judged(*decided) for decided in rounds]
+        value = float(np.mean([own for own, _ in judged]))
+        optimism = np.mean(fitted, axis=0) - np.mean([kept for _, kept in judged], axis=0)
         flattery = float(np.mean(flattered)) - value
-        return Unseen(*rounds[0], value, flattery * self.share, optimism * self.share)
+        return OutOfBagEstimate(*rounds[0], value, flattery * self.share, optimism * self.share)
 
     def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
         """The rows that were decided in a round, and the decisions."""
         there = np.flatnonzero(codes[:, 0] >= 0)
         return (self.rows, codes) if len(there) == len(codes) else (self.rows.take(there), codes[there])
 
-    def _kept_by(self, some: InMemory, codes: NDArray[Any]) -> FloatArray:
-        """The values (Q,) of what is constrained."""
+    def _judged(self, some: InMemory, codes: NDArray[Any]) -> tuple[float, FloatArray]:
+        """The aim of decisions, and the values (Q,) of what is constrained."""
         judge = some.oracle()
-        return bind_limits(self.constraints, some.schema, judge).values(judge.confusion_of(codes))
+        confusion = judge.confusion_of(codes)
+        by_row = some.aim.average == "instance"
+        value = some.value_of(codes) if by_row else some.objective(judge).value(confusion)
+        return value, bind_constraints(self.constraints, some.schema, judge).values(confusion)
 
-    def _fit(self, search: Search, margins: FloatArray) -> Found | None:
+    def _fit(self, search: Search, margins: FloatArray) -> ConstrainedRule | None:
         """Fit with margins, or with less where these leave no room; None if that fails too."""
         for own in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
             try:
-                return search.best(own, single=not self.settings.randomized)
+                return search.best(own, single=not self.settings.randomized, effort=Effort.ROUGH)
             except (InfeasibleError, NoSingleRuleError):
                 continue
         return None

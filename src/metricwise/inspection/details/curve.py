@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...fitting.constraints.resolve import bind_limits
+from ...fitting.constraints.resolve import bind_constraints
 from ...fitting.metadata import losses_of
-from ...goals.constraint import Limits
+from ...goals.constraint import ConstraintSystem
 from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
 from ...rules import TemperatureScaling
@@ -122,7 +122,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
         position,
         confusion[:, :, : schema.width],
         values,
-        _bounded(bind_limits(constraints, schema, judge), confusion),
+        _bounded(bind_constraints(constraints, schema, judge), confusion),
         argmax,
         chosen,
         problem.n_rows,
@@ -184,7 +184,7 @@ def _values(problem: Problem, judge: Counts, confusion: FloatArray, rules: list[
     return np.asarray([objective.value(tensor) for tensor in confusion])
 
 
-def _bounded(limits: Limits, confusion: FloatArray) -> dict[str, FloatArray]:
+def _bounded(limits: ConstraintSystem, confusion: FloatArray) -> dict[str, FloatArray]:
     """Return the bounded metrics at confusion tensors, (T,) each; the worst of those of a constraint on several."""
     by_constraint: dict[int, list[tuple[FloatArray, FloatArray]]] = {}
     names: dict[int, str] = {}
