@@ -272,7 +272,7 @@ def sample_constraints(
         return found[id(limit)]
 
     return [
-        counted(one) if isinstance(one, PooledConstraint) else SampledGap(one, once(one.one), once(one.other))
+        counted(one) if isinstance(one, PooledConstraint) else SampledGap(one, once(one.first), once(one.second))
         for one in limits.constraints
     ]
 

@@ -17,13 +17,8 @@ __all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 33)
-_ZOOMS = {
-    Effort.KNOWN: 0,
-    Effort.ROUGH: 1,
-    Effort.CAUTIOUS: 2,
-    Effort.FULL: 2,
-    Effort.THOROUGH: 3,
-}  # each looks 32 times as close
+# Passes, each of which looks 32 times as close as the one before.
+_ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.CAUTIOUS: 2, Effort.FULL: 2, Effort.THOROUGH: 3}
 _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16  # losses near one, for rows that tie under it
 _ROUGH_SHAKES = 6
@@ -58,9 +53,9 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
     best: Point | None = None
     n_zooms = 1 + _ZOOMS[feasible.effort]
     for round_ in range(n_zooms):
-        found = _choice(feasible, point if best is None else best, point)
-        if found is not None and (best is None or found.value > best.value):
-            best = found
+        candidate = _choice(feasible, point if best is None else best, point)
+        if candidate is not None and (best is None or candidate.value > best.value):
+            best = candidate
         if round_ + 1 < n_zooms:
             between = _between(feasible, point, best, round_ == 0)
             if not between:
@@ -72,7 +67,7 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
     if best is None:
         return None
     *starts, last = _FIRST_STEPS
-    best = max((_polished(feasible, best, step) for step in starts), key=lambda one: one.value)
+    best = max((_polished(feasible, best, step) for step in starts), key=lambda polished: polished.value)
     return _polished(feasible, best, last)
 
 
@@ -86,8 +81,8 @@ def _repaired(feasible: Feasible, point: Point) -> Point | None:
         rules = np.full(len(rules), position)
     weights = np.zeros((len(feasible.losses), len(rules)))
     weights[rules, np.arange(len(rules))] = 1.0
-    found = feasible.point(weights, np.inf, point.prices)
-    return found if feasible.limits.kept(found.judged).all() else None
+    repaired = feasible.point(weights, np.inf, point.prices)
+    return repaired if feasible.limits.kept(repaired.judged).all() else None
 
 
 def _polished(feasible: Feasible, best: Point, step: float) -> Point:
@@ -175,14 +170,14 @@ def _climb(
     """
     k, n_blocks = feasible.objective.width, feasible.blocks.n_blocks
     n_rounds = min(_ROUNDS, _COUNTS // max(feasible.oracle.n_rows * k * _AT_ONCE * n_blocks, 1))
-    rng, in_vain, own = np.random.default_rng(int(1000 * step)), 0, _of_blocks(feasible, rules)
+    rng, in_vain, center = np.random.default_rng(int(1000 * step)), 0, _of_blocks(feasible, rules)
     third = _AT_ONCE // 3
     for _ in range(n_rounds):
         # A third of them moves few entries, another one a class as a whole, the others everything.
         moves = step * rng.normal(size=(_AT_ONCE, n_blocks, k, k))
         moves[:third] *= rng.random((third, n_blocks, k, k)) < 1.0 / (n_blocks * k)
         moves[third : 2 * third] = moves[third : 2 * third, :, :1]
-        losses = [Loss(full=own + move) for move in moves]
+        losses = [Loss(full=center + move) for move in moves]
         aim, judged = feasible.ask(losses)
         values = score(aim, judged)
         t = int(values.argmax())
@@ -192,7 +187,7 @@ def _climb(
             if step < _LEAST_STEP:
                 break
             continue
-        value, own = float(values[t]), _scaled(losses[t])
+        value, center = float(values[t]), _scaled(losses[t])
         feasible.add(losses[t : t + 1], aim[t : t + 1], judged[t : t + 1])
         if value >= enough:
             break
@@ -207,8 +202,8 @@ def _choice(feasible: Feasible, point: Point, mixture: Point) -> Point | None:
     weights = _integers(feasible, point, mixture)
     if weights is None:
         return None
-    found = feasible.point(weights, np.inf, point.prices)
-    return found if feasible.limits.kept(found.judged).all() else None
+    chosen_point = feasible.point(weights, np.inf, point.prices)
+    return chosen_point if feasible.limits.kept(chosen_point.judged).all() else None
 
 
 def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | None:
@@ -225,7 +220,7 @@ def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | 
     programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
     prices = programme.best().prices[: len(rows)]
     tried = _worth_a_try(goal + prices @ keep, keep, mixture.weights, n_blocks)
-    found = milp(
+    solved = milp(
         -goal[tried],
         integrality=np.ones(len(tried)),
         bounds=Bounds(0, 1),
@@ -237,8 +232,8 @@ def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | 
         options={"node_limit": _NODES, "mip_rel_gap": _GAP},
     )
     chosen = _rounded(goal, keep, level, tried, n_blocks)
-    if found.x is not None and (chosen is None or -found.fun > goal[chosen].sum()):
-        chosen = tried[np.round(found.x) > 0]
+    if solved.x is not None and (chosen is None or -solved.fun > goal[chosen].sum()):
+        chosen = tried[np.round(solved.x) > 0]
     if chosen is None:
         return None
     weights = np.zeros(n_rules * n_blocks)
@@ -297,26 +292,30 @@ def _worth_a_try(worth: FloatArray, keep: FloatArray, mixture: FloatArray, n_blo
 
 def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) -> list[Loss]:
     """Losses between the best rule so far and those next to it; at first, between the heaviest rules of the mixture."""
-    n_blocks, found, ends = feasible.blocks.n_blocks, [], []
+    n_blocks, tensors_between, ends = feasible.blocks.n_blocks, [], []
     if first:
         heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
         pure = [np.full(n_blocks, t) for t in heavy[point.weights[heavy].sum(axis=1) > 0]]
         ends += list(combinations(pure, 2))
         if n_blocks > 1:  # every block may mix rules of its own
-            one, other = np.argsort(-point.weights, axis=0, kind="stable")[:2]
-            mixes = np.take_along_axis(point.weights, other[None], axis=0)[0] > 0
-            ends += [(one, np.where(mixes, other, one))] if mixes.any() else []
+            heaviest, runner_up = np.argsort(-point.weights, axis=0, kind="stable")[:2]
+            mixes = np.take_along_axis(point.weights, runner_up[None], axis=0)[0] > 0
+            ends += [(heaviest, np.where(mixes, runner_up, heaviest))] if mixes.any() else []
         n_shakes = _ROUGH_SHAKES if feasible.effort is Effort.ROUGH else _SHAKES
-        found += [_shaken(_of_blocks(feasible, rules), n_shakes) for rules in pure]
+        tensors_between += [_shaken(_of_blocks(feasible, rules), n_shakes) for rules in pure]
     if best is not None and feasible.effort is not Effort.ROUGH:  # in every block
-        own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
-        apart = np.abs(C - C[own[block], np.arange(len(block))]).sum(axis=(2, 3))
+        best_rules, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
+        apart = np.abs(C - C[best_rules[block], np.arange(len(block))]).sum(axis=(2, 3))
         apart = feasible.blocks.gathered(apart)  # (T, B)
         near = np.argsort(np.where(apart > _SAME, apart, np.inf), axis=0, kind="stable")[:_HEAVY]
-        ends += [(own, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()]
+        ends += [
+            (best_rules, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()
+        ]
     steps = (_GRID[2:-1:2] if feasible.effort is Effort.ROUGH else _GRID[1:-1])[:, None, None, None]
-    found += [(1 - steps) * _of_blocks(feasible, one) + steps * _of_blocks(feasible, other) for one, other in ends]
-    return [Loss(full=tensor) for tensors in found for tensor in tensors]
+    tensors_between += [
+        (1 - steps) * _of_blocks(feasible, start) + steps * _of_blocks(feasible, end) for start, end in ends
+    ]
+    return [Loss(full=tensor) for tensors in tensors_between for tensor in tensors]
 
 
 def _shaken(loss: FloatArray, n_shakes: int) -> FloatArray:

@@ -78,22 +78,22 @@ class OutOfBagEstimate:
 
     def worth(self, fitted: FittedRule, n_independent: float) -> tuple[Gain, Estimate]:
         """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
-        spread, (_, own, more) = Spread.of(self.problem), self._influence
+        spread, (_, by_row, more) = Spread.of(self.problem), self._influence
         low, high = self.problem.aim.metric.range
         # What judges are a sample of more rows, they vary more than those do.
         share = self._share(spread, n_independent)
         value = fitted.value - self.flattery
         half = spread.quantile * spread.error(more, share)
         gain = within(value - fitted.baseline, half, low - high, high - low)
-        return Gain(*gain), Estimate(*spread.limits(value, spread.error(own, share), low, high))
+        return Gain(*gain), Estimate(*spread.limits(value, spread.error(by_row, share), low, high))
 
 
 def _argmax_influence(problem: InMemory) -> tuple[float, FloatArray]:
     """The aim of argmax and how far each row moves it, which several recipes are compared with."""
-    known = vars(problem)
-    if "_argmax_influence" not in known:
-        known["_argmax_influence"] = influence(problem, problem.decide(argmax_rule(problem)))
-    kept: tuple[float, FloatArray] = known["_argmax_influence"]
+    attributes = vars(problem)
+    if "_argmax_influence" not in attributes:
+        attributes["_argmax_influence"] = influence(problem, problem.decide(argmax_rule(problem)))
+    kept: tuple[float, FloatArray] = attributes["_argmax_influence"]
     return kept
 
 
@@ -117,7 +117,9 @@ class OutOfBagFits:
         self.constraints, self.settings = tuple(constraints), settings
         resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
         self.rows, self.kept = resamples.problem, resamples.kept
-        self.parts = [self.rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep links for all recipes
+        self.parts = [
+            self.rows.take(np.flatnonzero(kept_rows)) for kept_rows in self.kept
+        ]  # which keep links for all recipes
         self._searches: dict[tuple[Recipe, int], Search] = {}
         # Optimism falls with the number of independent rows, of which resamples have fewer.
         self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
@@ -142,12 +144,12 @@ class OutOfBagFits:
             if not part.source.class_weights.any():  # all labels are among the rows that were left out
                 continue
             search = self._search(r, whole)
-            found = self._fit(search, margins)
-            if found is None:
+            fit = self._fit(search, margins)
+            if fit is None:
                 continue
-            rule, left = found.result.rule, np.flatnonzero(~kept)
-            fitted.append(search.limits.values(found.judged))
-            flattered.append(search.value_by_labels(found))
+            rule, left = fit.result.rule, np.flatnonzero(~kept)
+            fitted.append(search.limits.values(fit.judged))
+            flattered.append(search.value_by_labels(fit))
             decisions[r // per_round, left] = rows.take(left).decide(rule, search.link)
         if len(fitted) * 2 < len(self.kept):
             return None
@@ -156,15 +158,15 @@ class OutOfBagFits:
         if not rounds:
             return None
         judged = [self._judged(*decided) for decided in rounds]
-        value = float(np.mean([own for own, _ in judged]))
+        value = float(np.mean([round_value for round_value, _ in judged]))
         optimism = np.mean(fitted, axis=0) - np.mean([kept for _, kept in judged], axis=0)
         flattery = float(np.mean(flattered)) - value
         return OutOfBagEstimate(*rounds[0], value, flattery * self.share, optimism * self.share)
 
     def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
         """The rows that were decided in a round, and the decisions."""
-        there = np.flatnonzero(codes[:, 0] >= 0)
-        return (self.rows, codes) if len(there) == len(codes) else (self.rows.take(there), codes[there])
+        decided = np.flatnonzero(codes[:, 0] >= 0)
+        return (self.rows, codes) if len(decided) == len(codes) else (self.rows.take(decided), codes[decided])
 
     def _judged(self, some: InMemory, codes: NDArray[Any]) -> tuple[float, FloatArray]:
         """The aim of decisions, and the values (Q,) of what is constrained."""
@@ -176,9 +178,9 @@ class OutOfBagFits:
 
     def _fit(self, search: Search, margins: FloatArray) -> ConstrainedRule | None:
         """Fit with margins, or with less where these leave no room; None if that fails too."""
-        for own in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
+        for tried_margins in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
             try:
-                return search.best(own, single=not self.settings.randomized, effort=Effort.ROUGH)
+                return search.best(tried_margins, single=not self.settings.randomized, effort=Effort.ROUGH)
             except (InfeasibleError, NoSingleRuleError):
                 continue
         return None
