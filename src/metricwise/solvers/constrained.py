@@ -192,7 +192,7 @@ class Feasible:
     def _first_trade_offs(self, guess: FloatArray | None) -> list[Loss]:
         """Losses between the aim and the constraints, at multipliers of all sizes, or near a guess of them."""
         spaces = [space.A for _, space in self.rows]
-        if not spaces:
+        if not spaces or self._all_asked:
             return []
         aim = self._rough_slope()
         if guess is not None and len(guess) == len(spaces) and (guess > 0).any():
@@ -406,7 +406,7 @@ class Feasible:
         """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""
         spaces = [space.A for _, space in self.rows]
         nothing = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
-        losses = [self._loss(nothing, spaces, multipliers) for multipliers in _around(prices, _factors(step))]
+        losses = [self._loss(nothing, spaces, multipliers) for multipliers in _around(prices, self._factors(step))]
         return bool(self._add_new(losses, *self.ask(losses)).any())
 
     def _add_new(self, losses: Sequence[Loss], aim: FloatArray, judged: FloatArray) -> NDArray[np.bool_]:
@@ -419,6 +419,16 @@ class Feasible:
             new[r] = np.abs(others - confusion).max(axis=1).min() > _SAME
         self.add([loss for loss, keep in zip(losses, new, strict=True) if keep], aim[new], judged[new])
         return new
+
+    @property
+    def _all_asked(self) -> bool:
+        """Whether all thresholds are asked for, because there are two classes and labels are counted."""
+        return self.objective.width == 2 and not self.certified
+
+    def _factors(self, step: int) -> FloatArray:
+        """What prices are multiplied by in a step of the search: the later, the closer to 1."""
+        powers = np.zeros(1) if self._all_asked else np.array([0.0, -4.0, -2.0, -1.0, 1.0, 2.0, 4.0])
+        return np.asarray(2.0 ** (0.25**step * powers))
 
     @property
     def _n_steps(self) -> int:
@@ -476,7 +486,7 @@ class Feasible:
         row_prices, of_cuts = prices[: len(spaces)], prices[len(spaces) :]
         slope = self._slope_of_cuts(cuts, of_cuts)
         level = float(sum(price * cut.level for price, cut in zip(of_cuts.tolist(), cuts, strict=True)))
-        tried = _around(row_prices, _factors(step))
+        tried = _around(row_prices, self._factors(step))
         losses = [self._loss(slope, spaces, other) for other in tried]
         aim, judged = self.ask(losses)
         values = self._lagrangians(level, slope, np.array(tried), aim, judged)
@@ -616,12 +626,6 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
             return max(point, best, key=lambda candidate: candidate.value)
         point = best
     return point
-
-
-def _factors(step: int) -> FloatArray:
-    """What prices are multiplied by in a step of the search: the later, the closer to 1."""
-    width = 0.25**step
-    return 2.0 ** (width * np.array([0.0, -4.0, -2.0, -1.0, 1.0, 2.0, 4.0]))
 
 
 def _around(prices: FloatArray, factors: FloatArray) -> list[FloatArray]:
