@@ -113,14 +113,7 @@ class Constraint:
     part: int = 0
 
     def bind(self, priors: Any, classes: Sequence[Any] | None = None) -> BoundConstraint:
-        """Bind the metric to the class priors (K,) of the confusion that it is about.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be kept by a convex programme: a bound from above on what is concave but not linear, or any
-            bound on what is neither a ratio nor concave.
-        """
+        """Bind the metric to the class priors (K,) of the confusion that it is about."""
         around = self._place(priors, classes)
         moved = self if around is None else self._moved(float(np.asarray(priors)[around]))
         bound = BoundConstraint(moved, self.metric.bind(priors, classes), len(np.asarray(priors)), around)

@@ -45,28 +45,6 @@ def resolve_constraints(
 
     A constraint that names no output of several is about all of them together: their confusions are pooled, as the
     micro-average does.
-
-    Parameters
-    ----------
-    specs : sequence of ConstraintSpec
-    schema : Schema
-    ordered : bool, default=False
-        Whether the user gave the order of the classes in the call, which a metric may not contradict.
-    pos_label : object, optional
-        The positive class of metrics of one class that name none.
-    allowed : AbstentionCost, optional
-        What an abstention counts for, where rules may abstain.
-    aim : Metric, optional
-        What is maximised, where they may.
-    groups : sequence, optional
-        Names of the sensitive groups, where there are any.
-
-    Returns
-    -------
-    tuple of Constraint
-        One for every promise; of promises about several metrics or groups, one for each, or for each pair, of one
-        number (`Constraint.promise`). Those near the prior have the tolerance for bounds, around 0; see
-        :func:`metricwise.fitting.constraints.resolve.bind_constraints`.
     """
     resolved: list[Constraint] = []
     for promise, spec in enumerate(specs):

@@ -28,7 +28,7 @@ _CLOSE = 1e-7  # of tangents to a concave aim, of which more and more are needed
 _GRID = np.linspace(0.0, 1.0, 17)
 _EXPLORED = 4.0 ** np.arange(-1.0, 4.0)  # multipliers, times the size of the aim over that of a constraint
 _ROUGH_STEPS = 1  # passes of a fit to a resample
-_FULL_GAP = 1e-6  # of the value, that a search may stay behind where no bound is proved
+_CAUTIOUS_GAP = 1e-6  # of the value, that a search for margins may stay behind where no bound is proved
 _ROUGH_GAP = 1e-4  # of the value, that a fit to a resample may stay behind: it drowns in sampling error
 _MAX_AROUND = 32  # losses in one pass, which the oracle counts together
 
@@ -44,13 +44,7 @@ class Effort(IntEnum):
 
 
 class InfeasibleError(Exception):
-    """No rule keeps all constraints.
-
-    Attributes
-    ----------
-    point : Point or None
-        What comes nearest, where that is known.
-    """
+    """No rule keeps all constraints."""
 
     def __init__(self, point: Point | None = None) -> None:
         super().__init__("no rule keeps all constraints")
@@ -309,16 +303,7 @@ class Feasible:
         return self.objective.totals(self.objective.values(self.objective.grouping.pool_each(aim)))
 
     def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray]:
-        """Solve the programme over what has been asked for.
-
-        Returns
-        -------
-        weights : ndarray of shape (T, B)
-        value : float
-            Of the sum of the cuts; in the first phase, less the sum of what constraints are violated by.
-        prices : ndarray
-            Of the rows, and behind them of the cuts.
-        """
+        """Solve the programme over what has been asked for."""
         rows, grouping = self.rows, self.objective.grouping
         least = grouping.least  # then one number is below all cuts
         programme = Programme(
@@ -365,13 +350,7 @@ class Feasible:
     # ------------------------------------------------------------------------------------------------- the search
 
     def start(self) -> Point:
-        """Return a mixture that keeps the constraints.
-
-        Raises
-        ------
-        InfeasibleError
-            If there is none, as far as the rules asked for say.
-        """
+        """Return a mixture that keeps the constraints."""
         if not self.limits.constraints:
             argmax = np.zeros((len(self.losses), self.blocks.n_blocks))
             argmax[0] = 1.0
@@ -448,16 +427,10 @@ class Feasible:
         self._add_new(losses, *self.ask(losses))
 
     def climb(self, cuts: list[_Cut], refine: Callable[[Point], list[_Cut]] | None = None) -> Point:
-        """Maximise the sum over groups of the least of their cuts, among mixtures that keep the constraints.
-
-        Parameters
-        ----------
-        refine : callable, optional
-            From a point to cuts that it violates, which are added: tangents of a concave aim.
-        """
+        """Maximise the sum over groups of the least of their cuts, among mixtures that keep the constraints."""
         bound, gap = np.inf, self.tol / 10
-        if not self.certified:
-            gap = _ROUGH_GAP if self.effort is Effort.ROUGH else _FULL_GAP
+        if not self.certified and self.effort < Effort.FULL:
+            gap = _ROUGH_GAP if self.effort is Effort.ROUGH else _CAUTIOUS_GAP
         for step in range(_STEPS):
             rows = self.rows
             weights, value, prices = self.solve(cuts)
@@ -520,11 +493,6 @@ def maximise(feasible: Feasible) -> Point:
     that keeps the constraints along their gradient: that is local.
 
     Nothing predicted keeps no bound on a ratio that is 0/0 then. Where that would be best, at least a little is.
-
-    Raises
-    ------
-    InfeasibleError
-        If no mixture keeps the constraints.
     """
     point = _maximise(feasible)
     if not feasible.never_empty and feasible.limits.empty(point.judged):

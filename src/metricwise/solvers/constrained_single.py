@@ -18,7 +18,7 @@ __all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 33)
 # Passes, each of which looks 32 times as close as the one before.
-_ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.CAUTIOUS: 2, Effort.FULL: 2, Effort.THOROUGH: 3}
+_ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.CAUTIOUS: 2, Effort.FULL: 2, Effort.THOROUGH: 4}
 _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16  # losses near one, for rows that tie under it
 _ROUGH_SHAKES = 6
@@ -27,7 +27,8 @@ _CHOICES = 200  # may be so many where blocks are few
 _NODES = 300  # of an integer programme, so that it ends alike on any machine; it may be as far from the best as
 _GAP = 1e-5
 _SWEEPS = 30  # over the blocks, one after the other
-_FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
+_FIRST_STEPS = 0.3, 1.0, 0.5  # of a loss whose entries of a row differ by 1 at most
+_LAST_STEPS = 0.1, 0.2  # likewise, one after the other from the best
 _REPAIR = 0.3, 1.0, 0.1  # likewise, where nothing keeps the constraints yet
 MAX_REPAIRS = 3
 _LEAST_STEP = 3e-4
@@ -44,11 +45,6 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
     them are tried, the nearer to the best one the closer. Where blocks have losses of their own, which rule each of
     them follows is an integer programme. The oracle gives the best rules by probabilities, which by labels they need
     not be: in the end losses around the best one may be tried, too.
-
-    Parameters
-    ----------
-    point : Point
-        The best mixture.
     """
     best: Point | None = None
     n_zooms = 1 + _ZOOMS[feasible.effort]
@@ -66,9 +62,10 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
     best = _repaired(feasible, point) if best is None else best
     if best is None:
         return None
-    *starts, last = _FIRST_STEPS
-    best = max((_polished(feasible, best, step) for step in starts), key=lambda polished: polished.value)
-    return _polished(feasible, best, last)
+    best = max((_polished(feasible, best, step) for step in _FIRST_STEPS), key=lambda polished: polished.value)
+    for step in _LAST_STEPS:
+        best = _polished(feasible, best, step)
+    return best
 
 
 def _repaired(feasible: Feasible, point: Point) -> Point | None:
@@ -103,11 +100,6 @@ def best_by_labels(feasible: Feasible, n_repairs: int = MAX_REPAIRS) -> Point:
     """Return the best mixture that keeps the constraints, also where no rule that is best by probabilities does.
 
     Such rules are looked for by random steps, `n_repairs` times: what they keep is luck on the given rows.
-
-    Raises
-    ------
-    InfeasibleError
-        If none was found.
     """
     for _ in range(n_repairs):
         try:
@@ -156,17 +148,6 @@ def _climb(
     """Climb from a rule of every block by random steps of losses, halved where in vain; return what is reached.
 
     Rules on the way are among those asked for then, the best one last.
-
-    Parameters
-    ----------
-    rules : ndarray of shape (B,), int
-        Positions among those asked for.
-    value : float
-        Their score.
-    score : callable
-        From confusions (R, M, K, K) of the aim and of constraints to what is to be large, (R,).
-    enough : float
-        A score that needs no further step.
     """
     k, n_blocks = feasible.objective.width, feasible.blocks.n_blocks
     n_rounds = min(_ROUNDS, _COUNTS // max(feasible.oracle.n_rows * k * _AT_ONCE * n_blocks, 1))
@@ -245,14 +226,6 @@ def _rounded(goal: FloatArray, keep: FloatArray, level: FloatArray, tried: IntAr
     """Choose a rule of every block, block by block, until all rows are kept and none is better; None if that fails.
 
     Of very many choices an integer programme may find none in its time.
-
-    Parameters
-    ----------
-    goal : ndarray of shape (T * B,)
-    keep : ndarray of shape (R, T * B)
-    level : ndarray of shape (R,)
-    tried : ndarray of int
-        Positions in (T * B) that come into question.
     """
     parts = [tried[tried % n_blocks == b] for b in range(n_blocks)]
     chosen = np.array([part[goal[part].argmax()] for part in parts])
@@ -273,13 +246,6 @@ def _worth_a_try(worth: FloatArray, keep: FloatArray, mixture: FloatArray, n_blo
 
     What is far from the best by the prices is not worth a try. In a block that mixes two rules, though, those between
     them that come to the same as both do are what a single rule may be.
-
-    Parameters
-    ----------
-    worth : ndarray of shape (T * B,)
-    keep : ndarray of shape (R, T * B)
-    mixture : ndarray of shape (T', B)
-        With T' <= T: what was asked for since is in no mixture.
     """
     n_tried = max(_TRIED, _CHOICES // n_blocks)
     values = keep.reshape(len(keep), len(worth) // n_blocks, n_blocks)

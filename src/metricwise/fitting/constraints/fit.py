@@ -41,6 +41,7 @@ _HURRY = 6  # steps after which margins grow faster than they must
 _HASTE = 1.05
 _RUNGS = 9  # margins among which the confidence is found that labels allow
 _HALVINGS = 7  # of that confidence
+_CONFIDENCE_HALVINGS = 5  # where margins are found anew for each
 _QUANTILE = 0.975  # of an interval's ends
 # By how much of the optimism, itself an estimate, the end of an interval moves that it moves inwards. On the worlds of
 # benchmarks/intervals.py intervals cover 95 to 99 % so; 96 to 100 % with none of it, 78 % at 300 rows with all of it.
@@ -49,22 +50,7 @@ _TRUSTED_OPTIMISM = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedFit:
-    """The best rule that keeps constraints.
-
-    Parameters
-    ----------
-    fitted : FittedRule
-        Its notes say how constraints are met.
-    recipe : Recipe
-        By which it was fitted.
-    constraints : tuple of ConstraintResult
-        How each one is met.
-    candidates : tuple of Candidate
-        The recipes that were compared.
-    gain : Gain or None
-        Estimated gain over argmax on new rows.
-    value_on_new_rows : Estimate or None
-    """
+    """The best rule that keeps constraints."""
 
     fitted: FittedRule
     recipe: Recipe
@@ -85,35 +71,7 @@ def fit_within(
     stage: Callable[[str], None] = lambda _: None,
     challenger: Callable[[Recipe], Recipe | None] = lambda _: None,
 ) -> ConstrainedFit:
-    """Fit the best rule that keeps constraints.
-
-    Parameters
-    ----------
-    problem : Problem
-        With constraints.
-    recipes : sequence of Recipe
-        That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
-    settings : Settings
-    confidence : float or None
-        With which all constraints are to hold jointly in the population; None: on the given rows.
-    seed : int
-        Of the resamples.
-    metadata : RuleMetadata, optional
-        What the rule is to know of itself.
-    stage : callable, optional
-        Told what is being done.
-    challenger : callable, optional
-        From the recipe that does best to one that takes its place if it does better still.
-
-    Returns
-    -------
-    ConstrainedFit
-
-    Raises
-    ------
-    InfeasibleConstraintsError
-        If no rule keeps the constraints on the given rows.
-    """
+    """Fit the best rule that keeps constraints."""
     read_before = problem.source.passes.entries
     stage("keeping constraints")
     if problem.labelled and (confidence is not None or len(recipes) > 1):
@@ -213,8 +171,11 @@ class _Task:
             return tightened
         if not self._has_rule(search):
             search.best(self.none, single=single)  # fails where nothing keeps them at all
-        search.explore(furthest)
-        best = self._most_confident(search, furthest)
+        if any(constraint.minus is not None for constraint in self.constraints):
+            best = self._by_halves(search)
+        else:
+            search.explore(furthest)
+            best = self._most_confident(search, furthest)
         if best is None or best.confidence is None:
             return _Promised(search, search.best(self.none, single=single), self.none)
         return best
@@ -224,6 +185,19 @@ class _Task:
         if promise.confidence in (None, self.confidence):
             return promise
         return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
+
+    def _by_halves(self, search: Search) -> _Promised | None:
+        """Return the promise of most confidence whose margins are found from none on; None below 0.5.
+
+        Rules that decide all rows alike have no gap between groups, at any confidence, and are not what is asked for.
+        """
+        assert self.confidence is not None
+        low, high, best = 0.5, self.confidence, None
+        for _ in range(_CONFIDENCE_HALVINGS):
+            middle = (low + high) / 2
+            tightened, _ = self._tighten(search, middle, Effort.CAUTIOUS)
+            low, high, best = (low, middle, best) if tightened is None else (middle, high, tightened)
+        return best
 
     def _most_confident(self, search: Search, furthest: FloatArray) -> _Promised | None:
         """Return the rule of most confidence on the way to margins that leave no room; None below 0.5."""
@@ -281,7 +255,7 @@ class _Task:
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
-        cheapest = effort if search.sweeps else Effort.KNOWN
+        cheapest = Effort.KNOWN if search.compares_known else effort
         for stage_single in (False, True) if single and not search.sweeps else (single,):
             asked = cheapest
             for step in range(_STEPS):

@@ -35,12 +35,7 @@ class InfeasibleConstraintsError(InvalidParameter):
 
 
 def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Sequence[Any] | None = None) -> None:
-    """Refuse constraints about outputs that have no label, and about classes whose recall is 0/0: no rule keeps those.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse constraints about outputs without labels, and about classes whose recall is 0/0: no rule keeps those."""
     judge = problem.oracle("labels" if problem.labelled else "expected")
     names = problem.schema.output_names
     for constraint in constraints:
@@ -68,19 +63,7 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
 
 
 def bind_constraints(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> ConstraintSystem:
-    """Bind constraints to the class priors that an oracle counts.
-
-    Parameters
-    ----------
-    constraints : sequence of Constraint
-    schema : Schema
-    oracle : Oracle
-        That counts them.
-
-    Returns
-    -------
-    ConstraintSystem
-    """
+    """Bind constraints to the class priors that an oracle counts."""
     unbounded: dict[tuple[int, int | None, int | None], PooledConstraint] = {}
 
     def free(constraint: Constraint, group: int | None) -> PooledConstraint:

@@ -66,18 +66,7 @@ class NoSingleRuleError(Exception):
 
 
 class _Piece:
-    """Outputs that are solved together, with the constraints on them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of these outputs.
-    recipe : Recipe
-    link : Link or None
-    constraints : sequence of Constraint
-        Whose outputs are positions among these.
-    settings : Settings
-    """
+    """Outputs that are solved together, with the constraints on them."""
 
     def __init__(
         self,
@@ -122,15 +111,7 @@ class _Piece:
         return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
-        """Return the best rule within limits: a mixture, or one rule.
-
-        Raises
-        ------
-        InfeasibleError
-            If no mixture keeps them.
-        NoSingleRuleError
-            If a mixture does, and no single rule was found.
-        """
+        """Return the best rule within limits: a mixture, or one rule."""
         if self.sweeps and not self.settings.randomized:
             threshold = sweep_within(self.oracle, self.objective, limits)
             if threshold is None:
@@ -265,16 +246,7 @@ def _kept_to(limits: ConstraintSystem) -> float:
 
 
 class Search:
-    """All outputs of a problem: those that nothing couples are solved apart.
-
-    Parameters
-    ----------
-    problem : Problem
-    recipe : Recipe
-    link : Link or None
-    constraints : sequence of Constraint
-    settings : Settings
-    """
+    """All outputs of a problem: those that nothing couples are solved apart."""
 
     def __init__(
         self,
@@ -312,6 +284,14 @@ class Search:
     def sweeps(self) -> bool:
         """Whether every piece is a sweep over thresholds."""
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
+
+    @property
+    def compares_known(self) -> bool:
+        """Whether margins can be found among the rules that were asked for.
+
+        Not of thresholds, which are all compared anyway, nor of a loss for each group, where few single rules are known.
+        """
+        return not self.sweeps and all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
 
     @cached_property
     def _others(self) -> list[Part]:

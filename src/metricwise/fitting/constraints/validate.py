@@ -98,18 +98,7 @@ def _argmax_influence(problem: InMemory) -> tuple[float, FloatArray]:
 
 
 class OutOfBagFits:
-    """Resamples of rows, to which recipes are fitted.
-
-    Parameters
-    ----------
-    rows : InMemory
-        With labels.
-    n_independent : float
-        Of how many independent rows these are a sample.
-    constraints : sequence of Constraint
-    settings : Settings
-    seed : int
-    """
+    """Resamples of rows, to which recipes are fitted."""
 
     def __init__(
         self, rows: InMemory, n_independent: float, constraints: Sequence[Constraint], settings: Settings, seed: int
