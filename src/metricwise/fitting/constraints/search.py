@@ -289,7 +289,7 @@ class Search:
     def compares_known(self) -> bool:
         """Whether margins can be found among the rules that were asked for.
 
-        Not of thresholds, which are all compared anyway, nor of a loss for each group, where few single rules are known.
+        Not of thresholds, which are all compared anyway, nor of one loss per group, where few single rules are known.
         """
         return not self.sweeps and all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
 
