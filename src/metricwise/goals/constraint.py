@@ -1,7 +1,6 @@
-"""Constraints: metrics with a bound, as what a linear programme can keep.
+"""Constraints: bounds on a metric, or on its gap between two groups, as half-spaces of confusion tensors.
 
-Owns what a bound on a metric, or on its gap between two groups, means once the class priors are known: half-spaces of
-confusion tensors. Must not know how they are kept, nor rows.
+Must not know how constraints are satisfied, nor rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Constraints as they were written, and what they mean for the outputs and classes at hand.
+"""Resolves constraints for a schema: which metric, output, class and sensitive group each of them is about.
 
-Owns the step from names in brackets to confusions: which output a constraint is about, which class and which group.
-Must not know rows, nor how constraints are kept.
+Must not know rows, nor how constraints are satisfied.
 """
 
 from __future__ import annotations

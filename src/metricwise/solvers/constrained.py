@@ -1,4 +1,4 @@
-"""The best rule among those that keep their promises: column generation with constraints as rows."""
+"""The best mixture of rules that satisfies constraints: column generation with constraints as rows."""
 
 from __future__ import annotations
 

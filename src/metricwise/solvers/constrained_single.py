@@ -1,4 +1,4 @@
-"""The best single rule that keeps its promises, searched between and around the rules of the best mixture."""
+"""The best single rule that satisfies constraints, searched between and around the rules of the best mixture."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The best rule that keeps its promises, on the given rows and on new ones.
+"""Fits the best rule that satisfies constraints, on the given rows and in the population.
 
-Owns what is promised: bounds are tightened until labels say that all rows like those given keep them too, and words say
-where labels are too few. Constraints are counted with labels wherever there are any, whatever counts the aim. Must not
-know solvers or user input.
+Bounds are tightened until the confidence limits of the constrained metrics satisfy them; notes say where labels are too
+few. Constraints are counted with labels wherever there are any. Must not know solvers or user input.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ class _Task:
         return count_independent(self.problem)
 
     @cached_property
-    def refits(self) -> OutOfBagFits:
+    def out_of_bag(self) -> OutOfBagFits:
         """Resamples of the rows that judge."""
         rows, _ = judging_rows(self.problem)
         return OutOfBagFits(rows, self.n_independent, self.constraints, self.settings, self.seed)
@@ -328,7 +327,7 @@ class _Task:
 
     def _judged(self, search: Search, promise: _Promised | None) -> OutOfBagEstimate | None:
         """What resamples say of a rule with the margins of a promise."""
-        return self.refits.unseen(search, self.none if promise is None else promise.margins)
+        return self.out_of_bag.unseen(search, self.none if promise is None else promise.margins)
 
     def _promises(self, searches: Sequence[Search]) -> dict[Search, _Promised | None]:
         """What labels promise by each of several searches; without those that find no rule, unless none does."""

@@ -1,7 +1,7 @@
-"""Rules that keep constraints, as far as they go: which outputs are solved together, and by what.
+"""Finds the best rule that satisfies constraints on the given rows.
 
-Owns the step from constraints on outputs to the solvers that keep them: a sweep over thresholds, a programme over
-mixtures, the best single rule beside it. Must not know new rows.
+Decides which outputs are solved together, and by what: a sweep over thresholds, a linear programme over mixtures, or
+the search for a single rule beside it. Must not know new rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What rules that keep constraints are worth on rows that they have not seen.
+"""Estimates the value of rules with constraints on new rows, from resamples and the rows that they leave out.
 
-Owns the fits to resamples of the rows, and what the rows that these left out say of them. Must not know how margins are
-found.
+Must not know how margins are found.
 """
 
 from __future__ import annotations
