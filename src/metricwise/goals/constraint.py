@@ -1,7 +1,6 @@
-"""Constraints: metrics with a bound, as what a linear programme can keep.
+"""Constraints: bounds on a metric, or on its gap between two groups, as half-spaces of confusion tensors.
 
-Owns what a bound on a metric, or on its gap between two groups, means once the class priors are known: half-spaces of
-confusion tensors. Must not know how they are kept, nor rows.
+Must not know how constraints are satisfied, nor rows.
 """
 
 from __future__ import annotations
@@ -114,26 +113,19 @@ class Constraint:
     part: int = 0
 
     def bind(self, priors: Any, classes: Sequence[Any] | None = None) -> BoundConstraint:
-        """Bind the metric to the class priors (K,) of the confusion that it is about.
-
-        Raises
-        ------
-        ValueError
-            If it cannot be kept by a convex programme: a bound from above on what is concave but not linear, or any
-            bound on what is neither a ratio nor concave.
-        """
+        """Bind the metric to the class priors (K,) of the confusion that it is about."""
         around = self._place(priors, classes)
         moved = self if around is None else self._moved(float(np.asarray(priors)[around]))
         bound = BoundConstraint(moved, self.metric.bind(priors, classes), len(np.asarray(priors)), around)
         form = bound.form
         if isinstance(form, (Linear, FractionalLinear)) or (form.traits.concave and np.isinf(self.high)):
             return bound
-        name, given = self.metric.name, self.name or self.metric.name
+        name, name_or_metric = self.metric.name, self.name or self.metric.name
         if form.traits.concave:
             raise InvalidParameter(
                 "subject_to",
                 problem=(
-                    f"{given!r} bounds {name} from above, which is concave, so that the decisions that "
+                    f"{name_or_metric!r} bounds {name} from above, which is concave, so that the decisions that "
                     "satisfy it are not a convex set"
                 ),
                 remedy="bound it from below, or bound a linear metric or a ratio from above",
@@ -141,7 +133,7 @@ class Constraint:
             )
         raise InvalidParameter(
             "subject_to",
-            problem=f"{given!r} bounds {name}, which is neither a ratio of linear metrics nor concave",
+            problem=f"{name_or_metric!r} bounds {name}, which is neither a ratio of linear metrics nor concave",
             remedy="bound recalls, precisions, F, kappa, costs, shares or means of recalls instead",
             owner="subject_to",
         )
@@ -280,8 +272,8 @@ class BoundConstraint:
 
     def tightened(self, low: float, high: float) -> BoundConstraint:
         """Return the constraint whose bounds are narrower by so much, from below and from above."""
-        own = self.constraint
-        return replace(self, constraint=replace(own, low=own.low + low, high=own.high - high))
+        constraint = self.constraint
+        return replace(self, constraint=replace(constraint, low=constraint.low + low, high=constraint.high - high))
 
     def tangent(self, C: FloatArray) -> HalfSpace:
         """Return a half-space that holds all that keep a bound on a concave metric, and is tight beside C (K, K)."""
@@ -385,7 +377,7 @@ class GroupGap:
     Parameters
     ----------
     constraint : Constraint
-    one, other : PooledConstraint
+    first, second : PooledConstraint
         The metric of both, without a bound.
     level : float, optional
         The common level, of ratios.
@@ -404,39 +396,39 @@ class GroupGap:
     """
 
     constraint: Constraint
-    one: PooledConstraint
-    other: PooledConstraint
+    first: PooledConstraint
+    second: PooledConstraint
     level: float | None = None
 
     @property
     def range(self) -> tuple[float, float]:
         """Between what the difference lies."""
-        least, most = self.one.range
+        least, most = self.first.range
         return least - most, most - least
 
     @property
     def extent(self) -> tuple[float, float]:
         """Between what the difference lies, whatever the class priors."""
-        least, most = self.one.bound.extent
+        least, most = self.first.bound.extent
         return least - most, most - least
 
     @property
     def of_ratio(self) -> bool:
         """Whether either may be 0/0."""
-        return self.one.of_ratio or self.other.of_ratio
+        return self.first.of_ratio or self.second.of_ratio
 
     @property
     def constant(self) -> bool:
         """Whether no rule changes one of them."""
-        return self.one.constant or self.other.constant
+        return self.first.constant or self.second.constant
 
     def value(self, C: FloatArray) -> FloatArray:
         """Return the difference at confusion tensors (..., M, K, K)."""
-        return np.asarray(self.one.value(C) - self.other.value(C))
+        return np.asarray(self.first.value(C) - self.second.value(C))
 
     def empty(self, C: FloatArray) -> NDArray[np.bool_]:
         """Say whether either is 0/0 at confusion tensors (..., M, K, K)."""
-        return np.asarray(self.one.empty(C) | self.other.empty(C))
+        return np.asarray(self.first.empty(C) | self.second.empty(C))
 
     def keeps(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
         """Say whether confusion tensors (..., M, K, K) keep it."""
@@ -446,15 +438,15 @@ class GroupGap:
     def half_spaces(self) -> tuple[HalfSpace, ...]:
         """What it is of the confusions of all outputs; nothing without a level that it needs."""
         if not self.of_ratio:
-            one, other = (np.asarray(limit.bound.form.as_ratio().A) for limit in (self.one, self.other))  # type: ignore[attr-defined]
-            spread = self.other.share[:, None, None] * other - self.one.share[:, None, None] * one
+            first, second = (np.asarray(limit.bound.form.as_ratio().A) for limit in (self.first, self.second))  # type: ignore[attr-defined]
+            spread = self.second.share[:, None, None] * second - self.first.share[:, None, None] * first
             return (HalfSpace(spread, -self.constraint.high),)
-        return () if self.level is None else self._between(self.one, -np.inf, self.level + self.constraint.high)
+        return () if self.level is None else self._between(self.first, -np.inf, self.level + self.constraint.high)
 
     @property
     def helpers(self) -> tuple[HalfSpace, ...]:
         """That the other one is at least the level."""
-        return () if self.level is None else self._between(self.other, self.level, np.inf)
+        return () if self.level is None else self._between(self.second, self.level, np.inf)
 
     @staticmethod
     def _between(limit: PooledConstraint, low: float, high: float) -> tuple[HalfSpace, ...]:
@@ -469,7 +461,7 @@ class GroupGap:
 
     def something(self, least: float) -> tuple[HalfSpace, ...]:
         """Return at least a little of both denominators."""
-        return self.one.something(least) + self.other.something(least)
+        return self.first.something(least) + self.second.something(least)
 
     def tangent(self, C: FloatArray) -> HalfSpace:
         """Refuse: without half-spaces there is none."""
@@ -477,7 +469,7 @@ class GroupGap:
 
     def unit(self, C: FloatArray) -> float:
         """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
-        return self.one.unit(C)
+        return self.first.unit(C)
 
     def tightened(self, low: float, high: float) -> GroupGap:
         """Return it with a bound narrower by so much from above."""
@@ -511,66 +503,71 @@ class ConstraintSystem:
     def shared(self, share: FloatArray) -> bool:
         """Say whether all are about one confusion, that of all outputs by shares (M,)."""
         return all(
-            isinstance(one, PooledConstraint) and np.allclose(one.share, share, atol=1e-12) for one in self.constraints
+            isinstance(bound, PooledConstraint) and np.allclose(bound.share, share, atol=1e-12)
+            for bound in self.constraints
         )
 
     def values(self, C: FloatArray) -> FloatArray:
         """Return the values (..., Q) of confusion tensors (..., M, K, K)."""
         if not self.constraints:
             return np.empty((*C.shape[:-3], 0))
-        return np.stack([one.value(C) for one in self.constraints], axis=-1)
+        return np.stack([bound.value(C) for bound in self.constraints], axis=-1)
 
     def kept(self, C: FloatArray, tol: float = _ROUNDING) -> NDArray[np.bool_]:
         """Say which are kept, (..., Q), by confusion tensors (..., M, K, K)."""
         if not self.constraints:
             return np.ones((*C.shape[:-3], 0), dtype=bool)
-        return np.stack([one.keeps(C, tol) for one in self.constraints], axis=-1)
+        return np.stack([bound.keeps(C, tol) for bound in self.constraints], axis=-1)
 
     def violation(self, C: FloatArray) -> FloatArray:
         """Return by how much bounds are missed, in sum, (...), at confusion tensors (..., M, K, K); 1 for a 0/0."""
         total = np.zeros(C.shape[:-3])
-        for one in self.constraints:
-            value, bounds = one.value(C), one.constraint
-            total += np.maximum(np.maximum(bounds.low - value, value - bounds.high), 0.0) + one.empty(C)
+        for bound in self.constraints:
+            value, bounds = bound.value(C), bound.constraint
+            total += np.maximum(np.maximum(bounds.low - value, value - bounds.high), 0.0) + bound.empty(C)
         return total
 
     def empty(self, C: FloatArray) -> bool:
         """Say whether a ratio is 0/0 at a confusion tensor (M, K, K)."""
-        return any(one.empty(C) for one in self.constraints)
+        return any(bound.empty(C) for bound in self.constraints)
 
     def tightened(self, margins: FloatArray) -> ConstraintSystem:
         """Return the limits whose bounds are narrower by margins (Q, 2), from below and from above."""
-        narrower = [one.tightened(*own) for one, own in zip(self.constraints, margins.tolist(), strict=True)]
+        narrower = [bound.tightened(*margin) for bound, margin in zip(self.constraints, margins.tolist(), strict=True)]
         return ConstraintSystem(tuple(narrower), narrowed=bool((margins > 0).any()))
 
     @property
     def levels(self) -> dict[Key, tuple[float, float]]:
         """What has a common level that is not known: the promise and its part, and between what its metric lies."""
-        return {_key(one): one.one.range for one in self.constraints if _levelled(one)}
+        return {_key(bound): bound.first.range for bound in self.constraints if _levelled(bound)}
 
     def level_values(self, C: FloatArray) -> dict[Key, tuple[float, float]]:
         """Return the least and the largest value of such metrics at a confusion tensor (M, K, K)."""
-        found: dict[Key, list[float]] = {}
-        for one in self.constraints:
-            if _levelled(one):
-                found.setdefault(_key(one), []).extend(float(limit.value(C)) for limit in (one.one, one.other))
-        return {key: (min(values), max(values)) for key, values in found.items()}
+        by_key: dict[Key, list[float]] = {}
+        for bound in self.constraints:
+            if _levelled(bound):
+                by_key.setdefault(_key(bound), []).extend(
+                    float(limit.value(C)) for limit in (bound.first, bound.second)
+                )
+        return {key: (min(values), max(values)) for key, values in by_key.items()}
 
     def without_levels(self) -> ConstraintSystem:
         """Return the limits that need no such level."""
-        return replace(self, constraints=tuple(one for one in self.constraints if not _levelled(one)))
+        return replace(self, constraints=tuple(bound for bound in self.constraints if not _levelled(bound)))
 
     def at(self, levels: Mapping[Key, float]) -> ConstraintSystem:
         """Return the limits with common levels."""
-        placed = [replace(one, level=levels[_key(one)]) if _levelled(one) else one for one in self.constraints]
+        placed = [
+            replace(bound, level=levels[_key(bound)]) if _levelled(bound) else bound for bound in self.constraints
+        ]
         return replace(self, constraints=tuple(placed))
 
 
-def _key(one: PooledConstraint | GroupGap) -> Key:
+def _key(bound: PooledConstraint | GroupGap) -> Key:
     """The promise that a constraint is of, and which of its metrics."""
-    return one.constraint.promise, one.constraint.part
+    return bound.constraint.promise, bound.constraint.part
 
 
-def _levelled(one: PooledConstraint | GroupGap) -> TypeGuard[GroupGap]:
+def _levelled(bound: PooledConstraint | GroupGap) -> TypeGuard[GroupGap]:
     """Whether a constraint is linear at a common level only."""
-    return isinstance(one, GroupGap) and one.of_ratio
+    return isinstance(bound, GroupGap) and bound.of_ratio

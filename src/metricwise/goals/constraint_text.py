@@ -117,13 +117,13 @@ class ConstraintSpec:
         return f"{term} <= {self.high:g}" if np.isinf(self.low) else f"{self.low:g} <= {term} <= {self.high:g}"
 
 
-def _where(one: ConstraintSpec) -> str:
+def _where(spec: ConstraintSpec) -> str:
     """In which groups a bound is to be kept, as it is written."""
-    if one.over == EVERY:
+    if spec.over == EVERY:
         return " in every group"
-    if one.over != ONE:
+    if spec.over != ONE:
         return ""
-    return f" in group {', '.join(map(written, one.group if isinstance(one.group, tuple) else (one.group,)))}"
+    return f" in group {', '.join(map(written, spec.group if isinstance(spec.group, tuple) else (spec.group,)))}"
 
 
 @dataclass(frozen=True)
@@ -366,28 +366,28 @@ def read_constraints(subject_to: Any) -> tuple[ConstraintSpec, ...]:
             ),
             owner="subject_to",
         )
-    return tuple(one for part in subject_to for one in read_constraints(part))
+    return tuple(spec for part in subject_to for spec in read_constraints(part))
 
 
 def _read_text(text: str) -> tuple[ConstraintSpec, ...]:
     reader = Reader(text, "subject_to")
-    found = [_constraint(reader)]
+    specs = [_constraint(reader)]
     while reader.sees(_AND):
         reader.take(_AND, "'and'")
-        found.append(_constraint(reader))
+        specs.append(_constraint(reader))
     reader.end()
-    return tuple(found)
+    return tuple(specs)
 
 
 def _constraint(reader: Reader) -> ConstraintSpec:
     """Read a bound, and the groups that it is about."""
     reader.skip()
     begin = reader.at
-    found = _bounded(reader)
+    spec = _bounded(reader)
     if not reader.sees(_IN):
-        return found
+        return spec
     reader.take(_IN, "'in'")
-    if found.over is not None:
+    if spec.over is not None:
         raise reader.error("no group after a gap, which is about all groups,")
     group: Any = None
     if reader.sees(_EVERY):
@@ -401,7 +401,7 @@ def _constraint(reader: Reader) -> ConstraintSpec:
             names.append(reader.label())
         group = names[0] if len(names) == 1 else tuple(names)
     text = reader.text[begin : reader.at].strip()
-    return replace(found, over=EVERY if group is None else ONE, group=group, text=text)
+    return replace(spec, over=EVERY if group is None else ONE, group=group, text=text)
 
 
 def _bounded(reader: Reader) -> ConstraintSpec:

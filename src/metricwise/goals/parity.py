@@ -1,7 +1,6 @@
-"""What people call fair: named promises about sensitive groups, as gaps of metrics between them.
+"""Named fairness constraints as lists of metrics whose gap between any two groups is bounded.
 
-Owns which metrics a name such as ``demographic_parity`` stands for. A name adds no algorithm: each is a list of metrics
-whose gap between any two groups is bounded. Must not know groups, rows or how bounds are kept.
+Must not know groups, rows or how bounds are satisfied.
 """
 
 from __future__ import annotations

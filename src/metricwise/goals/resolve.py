@@ -1,7 +1,6 @@
-"""Constraints as they were written, and what they mean for the outputs and classes at hand.
+"""Resolves constraints for a schema: which metric, output, class and sensitive group each of them is about.
 
-Owns the step from names in brackets to confusions: which output a constraint is about, which class and which group.
-Must not know rows, nor how constraints are kept.
+Must not know rows, nor how constraints are satisfied.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _ROUNDING = 1e-12  # by which a bound that is the end of a range may seem to lie
 
 
 def resolve_constraints(
-    wanted: Sequence[ConstraintSpec],
+    specs: Sequence[ConstraintSpec],
     schema: Schema,
     *,
     ordered: bool = False,
@@ -46,111 +45,91 @@ def resolve_constraints(
 
     A constraint that names no output of several is about all of them together: their confusions are pooled, as the
     micro-average does.
-
-    Parameters
-    ----------
-    wanted : sequence of ConstraintSpec
-    schema : Schema
-    ordered : bool, default=False
-        Whether the user gave the order of the classes in the call, which a metric may not contradict.
-    pos_label : object, optional
-        The positive class of metrics of one class that name none.
-    allowed : AbstentionCost, optional
-        What an abstention counts for, where rules may abstain.
-    aim : Metric, optional
-        What is maximised, where they may.
-    groups : sequence, optional
-        Names of the sensitive groups, where there are any.
-
-    Returns
-    -------
-    tuple of Constraint
-        One for every promise; of promises about several metrics or groups, one for each, or for each pair, of one
-        number (`Constraint.promise`). Those near the prior have the tolerance for bounds, around 0; see
-        :func:`metricwise.fitting.constraints.resolve.bind_constraints`.
     """
-    found: list[Constraint] = []
-    for promise, one in enumerate(wanted):
-        if one.over is not None and groups is None:
+    resolved: list[Constraint] = []
+    for promise, spec in enumerate(specs):
+        if spec.over is not None and groups is None:
             raise InvalidParameter(
                 "subject_to",
                 problem=(
-                    f"'{one}' is about groups, so {mention('sensitive_features')} must give the group of "
+                    f"'{spec}' is about groups, so {mention('sensitive_features')} must give the group of "
                     "every row, got None"
                 ),
                 owner="subject_to",
             )
-        for part, metric in enumerate(_metrics(one, schema)):
-            simple = replace(metric, text=str(one))
+        for part, metric in enumerate(_metrics(spec, schema)):
+            simple = replace(metric, text=str(spec))
             read = _read(simple, schema, ordered, pos_label)
             if allowed is not None and aim is not None:
                 read = replace(read, metric=allowed.beside(read.metric, aim))
-            _check_form(one, read, schema, allowed)
-            found += _of_groups(replace(read, promise=promise, part=part), one, groups)
-    return tuple(found)
+            _check_form(spec, read, schema, allowed)
+            resolved += _of_groups(replace(read, promise=promise, part=part), spec, groups)
+    return tuple(resolved)
 
 
-def _check_form(one: ConstraintSpec, read: Constraint, schema: Schema, allowed: AbstentionCost | None) -> None:
+def _check_form(spec: ConstraintSpec, read: Constraint, schema: Schema, allowed: AbstentionCost | None) -> None:
     """Refuse bounds that the form of a metric does not allow, whatever the priors."""
     labels = python_labels(np.asarray(schema.classes[read.output or 0]))
     k, n_extra = len(labels), 0 if allowed is None else 1
-    free = replace(read, high=np.inf) if one.over == GAP else read
+    free = replace(read, high=np.inf) if spec.over == GAP else read
     bound = free.bind(np.append(np.full(k, 1 / k), np.zeros(n_extra)), labels)
-    if one.over == GAP:
-        _check_gap(one, bound)
+    if spec.over == GAP:
+        _check_gap(spec, bound)
 
 
-def _metrics(one: ConstraintSpec, schema: Schema) -> list[ConstraintSpec]:
+def _metrics(spec: ConstraintSpec, schema: Schema) -> list[ConstraintSpec]:
     """What a promise is about: a metric, or several where its name stands for them."""
-    if not isinstance(one.metric, str) or one.metric not in PARITIES:
-        return [one]
-    output, label = _places(replace(one, metric="share"), schema)
+    if not isinstance(spec.metric, str) or spec.metric not in PARITIES:
+        return [spec]
+    output, label = _places(replace(spec, metric="share"), schema)
     classes = python_labels(np.asarray(schema.classes[0 if output is None else output]))
     if label is not None and label not in classes:
         raise InvalidParameter(
             "subject_to",
-            problem=f"'{one}' names the class {label!r}, which must be one of {shown(classes)}",
+            problem=f"'{spec}' names the class {label!r}, which must be one of {shown(classes)}",
             owner="subject_to",
-            detail=_pointed(one, label),
+            detail=_pointed(spec, label),
         )
     place = None if label is None else classes.index(label)
-    names = [one.labels[0]] if output is not None else []
+    names = [spec.labels[0]] if output is not None else []
     return [
-        replace(one, metric=metric, labels=tuple(names)) if not isinstance(metric, str) else replace(one, metric=metric)
-        for metric in PARITIES[one.metric](len(classes), place)
+        replace(spec, metric=metric, labels=tuple(names))
+        if not isinstance(metric, str)
+        else replace(spec, metric=metric)
+        for metric in PARITIES[spec.metric](len(classes), place)
     ]
 
 
-def _of_groups(read: Constraint, one: ConstraintSpec, groups: Sequence[Any] | None) -> list[Constraint]:
+def _of_groups(read: Constraint, spec: ConstraintSpec, groups: Sequence[Any] | None) -> list[Constraint]:
     """What a promise is in terms of single groups, or of pairs of them."""
-    if one.over is None or groups is None:
+    if spec.over is None or groups is None:
         return [read]
-    if one.over == GAP:
+    if spec.over == GAP:
         pairs = permutations(range(len(groups)), 2)
         return [replace(read, low=-np.inf, group=g, minus=h) for g, h in pairs]
-    if one.over == EVERY:
+    if spec.over == EVERY:
         return [replace(read, group=g) for g in range(len(groups))]
-    if one.group not in groups:
+    if spec.group not in groups:
         raise InvalidParameter(
             "subject_to",
-            problem=f"'{one}' names the group {one.group!r}, which must be one of {shown(list(groups))}",
+            problem=f"'{spec}' names the group {spec.group!r}, which must be one of {shown(list(groups))}",
             owner="subject_to",
         )
-    return [replace(read, group=list(groups).index(one.group))]
+    return [replace(read, group=list(groups).index(spec.group))]
 
 
-def _check_gap(one: ConstraintSpec, bound: BoundConstraint) -> None:
-    if np.isfinite(one.low) or one.near_prior is not None or one.high < 0:
+def _check_gap(spec: ConstraintSpec, bound: BoundConstraint) -> None:
+    if np.isfinite(spec.low) or spec.near_prior is not None or spec.high < 0:
         raise InvalidParameter(
             "subject_to",
-            problem=f"'{one}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'",
+            problem=f"'{spec}' must bound a gap from above, by a number of at least 0, as in 'recall gap <= 0.05'",
             owner="subject_to",
         )
     if not isinstance(bound.metric, (Linear, FractionalLinear)):
         raise InvalidParameter(
             "subject_to",
             problem=(
-                f"'{one}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
+                f"'{spec}' bounds the gap of {bound.constraint.metric.name}, which is neither linear nor a "
                 "ratio of linear metrics"
             ),
             remedy=(
@@ -161,22 +140,22 @@ def _check_gap(one: ConstraintSpec, bound: BoundConstraint) -> None:
         )
 
 
-def _read(one: ConstraintSpec, schema: Schema, ordered: bool, pos_label: Any) -> Constraint:
-    metric = one.metric
-    output, label = _places(one, schema)
+def _read(spec: ConstraintSpec, schema: Schema, ordered: bool, pos_label: Any) -> Constraint:
+    metric = spec.metric
+    output, label = _places(spec, schema)
     classes = schema.classes if output is None else (schema.classes[output],)
     if output is None and len(classes) > 1 and not same_classes(classes):
         raise InvalidParameter(
             "subject_to",
-            problem=f"'{one}' names no output, and outputs with different classes cannot be pooled",
-            remedy=f"name one, as in {_example(one, schema)}",
+            problem=f"'{spec}' names no output, and outputs with different classes cannot be pooled",
+            remedy=f"name one, as in {_example(spec, schema)}",
             owner="subject_to",
         )
     scales = None if schema.order is None else schema.order[output or 0 : (output or 0) + 1]
     try:
         if output is None and schema.multioutput:  # a name that means something else of whole rows is refused
             metric_meant(metric, target_kind(schema.width, several=True), class_named=True)
-        found = resolve_for(
+        resolved = resolve_for(
             metric,
             classes[:1],
             several=False,
@@ -184,27 +163,27 @@ def _read(one: ConstraintSpec, schema: Schema, ordered: bool, pos_label: Any) ->
             pos_label=label if label is not None else _if_wanted(metric, classes[0], pos_label, output),
         )
         if ordered:
-            check_order_agrees(found.metric, scales, classes[:1])
+            check_order_agrees(resolved.metric, scales, classes[:1])
     except InvalidParameter as error:
         names = python_labels(np.asarray(classes[0]))
         if label is not None and label not in names:
-            problem = f"'{one}' names the class {label!r}, which must be one of {shown(names)}"
+            problem = f"'{spec}' names the class {label!r}, which must be one of {shown(names)}"
             raise InvalidParameter(
-                "subject_to", problem=problem, owner="subject_to", detail=_pointed(one, label)
+                "subject_to", problem=problem, owner="subject_to", detail=_pointed(spec, label)
             ) from None
-        raise error.within(f"'{one}': ", owner="subject_to", detail=_pointed(one, metric)) from None
-    _check_range(one, found.metric)
-    low, high = (one.low, one.high) if one.near_prior is None else (-one.near_prior, one.near_prior)
-    return Constraint(found.metric, low, high, output, str(one), near_prior=one.near_prior is not None)
+        raise error.within(f"'{spec}': ", owner="subject_to", detail=_pointed(spec, metric)) from None
+    _check_range(spec, resolved.metric)
+    low, high = (spec.low, spec.high) if spec.near_prior is None else (-spec.near_prior, spec.near_prior)
+    return Constraint(resolved.metric, low, high, output, str(spec), near_prior=spec.near_prior is not None)
 
 
-def _check_range(one: ConstraintSpec, metric: Metric) -> None:
+def _check_range(spec: ConstraintSpec, metric: Metric) -> None:
     """Refuse a bound outside the range of what is bounded: no rule satisfies it, or every rule does."""
     least, most = metric.range
-    name, low, high = metric.name, one.low, one.high
-    if one.near_prior is not None:
-        name, least, high = f"the distance of {name} from the prior", 0.0, one.near_prior
-    elif one.over == GAP:
+    name, low, high = metric.name, spec.low, spec.high
+    if spec.near_prior is not None:
+        name, least, high = f"the distance of {name} from the prior", 0.0, spec.near_prior
+    elif spec.over == GAP:
         name, least, most = f"a gap of {name}", 0.0, most - least
     for bound, floor in ((low, True), (high, False)):
         if np.isinf(bound) or least - _ROUNDING <= bound <= most + _ROUNDING:
@@ -215,23 +194,23 @@ def _check_range(one: ConstraintSpec, metric: Metric) -> None:
         remedy = (
             "choose a bound within the range" if above == floor else "leave it out, or choose a bound within the range"
         )
-        if most == 1 < bound <= 100 and "%" not in str(one):
+        if most == 1 < bound <= 100 and "%" not in str(spec):
             remedy = f"write {bound:g} % if you mean a percentage"
         raise InvalidParameter(
             "subject_to",
-            problem=f"'{one}' {verdict} satisfied: {name} is {end}",
+            problem=f"'{spec}' {verdict} satisfied: {name} is {end}",
             remedy=f"{remedy}",
             owner="subject_to",
         )
 
 
-def check_bounded(wanted: Sequence[ConstraintSpec], allowed: AbstentionCost | None, aim: Metric) -> None:
+def check_bounded(specs: Sequence[ConstraintSpec], allowed: AbstentionCost | None, aim: Metric) -> None:
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
     if allowed is None or allowed.prices(aim):
         return
     name = Abstained.traits.name
-    bounded = (one for one in wanted if one.metric == name or isinstance(one.metric, Abstained))
-    if not any(one.high != 1 and np.isfinite(one.high) for one in bounded):  # more than 1 is refused by itself
+    bounded = (spec for spec in specs if spec.metric == name or isinstance(spec.metric, Abstained))
+    if not any(spec.high != 1 and np.isfinite(spec.high) for spec in bounded):  # more than 1 is refused by itself
         raise InvalidParameter(
             "abstain",
             problem=(
@@ -247,7 +226,7 @@ def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int |
     if isinstance(pos_label, (list, tuple, np.ndarray)):
         if output is not None:
             pos_label = pos_label[output]
-        elif all(one == pos_label[0] for one in pos_label):
+        elif all(label == pos_label[0] for label in pos_label):
             pos_label = pos_label[0]
     kind = target_kind(len(classes), several=False)
     if pos_label is None or not metric_meant(metric, kind, class_named=True).metric.traits.needs_positive:
@@ -255,56 +234,56 @@ def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int |
     return pos_label
 
 
-def _places(one: ConstraintSpec, schema: Schema) -> tuple[int | None, Any]:
+def _places(spec: ConstraintSpec, schema: Schema) -> tuple[int | None, Any]:
     """The position of the output and the label of the class that stand in brackets."""
-    if len(one.labels) == 2:
-        return _output(one.labels[0], one, schema), one.labels[1]
-    if not one.labels:
+    if len(spec.labels) == 2:
+        return _output(spec.labels[0], spec, schema), spec.labels[1]
+    if not spec.labels:
         return None, None
-    (label,) = one.labels
-    wants_class = not schema.multioutput or _wants_class(one, schema)
+    (label,) = spec.labels
+    wants_class = not schema.multioutput or _wants_class(spec, schema)
     if wants_class and not _only_an_output(label, schema):
         return None, label
-    return _output(label, one, schema), None
+    return _output(label, spec, schema), None
 
 
-def _wants_class(one: ConstraintSpec, schema: Schema) -> bool:
+def _wants_class(spec: ConstraintSpec, schema: Schema) -> bool:
     """Whether the metric of a constraint is of one class."""
     try:
-        meant = metric_meant(one.metric, target_kind(schema.width, several=False), class_named=True)
+        meant = metric_meant(spec.metric, target_kind(schema.width, several=False), class_named=True)
     except InvalidParameter as error:
-        raise error.within(f"'{one}': ", owner="subject_to", detail=_pointed(one, one.metric)) from None
+        raise error.within(f"'{spec}': ", owner="subject_to", detail=_pointed(spec, spec.metric)) from None
     return meant.metric.traits.needs_positive
 
 
 def _only_an_output(label: Any, schema: Schema) -> bool:
     """Whether an output is called so, and no class."""
-    known = schema.multioutput and label in (schema.output_names or ())
-    return known and all(label not in python_labels(np.asarray(own)) for own in schema.classes)
+    is_output = schema.multioutput and label in (schema.output_names or ())
+    return is_output and all(label not in python_labels(np.asarray(labels)) for labels in schema.classes)
 
 
-def _output(name: Any, one: ConstraintSpec, schema: Schema) -> int:
+def _output(name: Any, spec: ConstraintSpec, schema: Schema) -> int:
     names = list(range(schema.n_outputs)) if schema.output_names is None else list(schema.output_names)
     if not schema.multioutput:
         raise InvalidParameter(
             "subject_to",
-            problem=f"'{one}' names an output, but there is only one",
+            problem=f"'{spec}' names an output, but there is only one",
             remedy=f"leave {name!r} out",
             owner="subject_to",
         )
     if name in names:
         return names.index(name)
-    words = f"names the output {name!r}, which must be one of {shown(names)}."
-    raise InvalidParameter("subject_to", problem=f"'{one}' {words}", owner="subject_to", detail=_pointed(one, name))
+    text = f"names the output {name!r}, which must be one of {shown(names)}."
+    raise InvalidParameter("subject_to", problem=f"'{spec}' {text}", owner="subject_to", detail=_pointed(spec, name))
 
 
-def _pointed(one: ConstraintSpec, word: Any) -> str:
+def _pointed(spec: ConstraintSpec, word: Any) -> str:
     """A line below a constraint that was written, which points at a word of it."""
-    at = one.text.find(str(word), one.text.find("[") + 1 if word in one.labels else 0)
-    return "" if at < 0 or not one.text else f"\n    {one.text}\n    {' ' * at}^"
+    at = spec.text.find(str(word), spec.text.find("[") + 1 if word in spec.labels else 0)
+    return "" if at < 0 or not spec.text else f"\n    {spec.text}\n    {' ' * at}^"
 
 
-def _example(one: ConstraintSpec, schema: Schema) -> str:
+def _example(spec: ConstraintSpec, schema: Schema) -> str:
     name = 0 if schema.output_names is None else schema.output_names[0]
-    inside = (name, *one.labels) if len(one.labels) < 2 else one.labels
-    return f"'{replace(one, labels=tuple(inside), text='')}'"
+    inside = (name, *spec.labels) if len(spec.labels) < 2 else spec.labels
+    return f"'{replace(spec, labels=tuple(inside), text='')}'"

@@ -254,7 +254,7 @@ def sample_constraints(
         if isinstance(limit, PooledConstraint):
             out.append(counted(limit))
         else:
-            out.append(SampledGap(limit, sampled_once(limit.one), sampled_once(limit.other)))
+            out.append(SampledGap(limit, sampled_once(limit.first), sampled_once(limit.second)))
     return out
 
 

@@ -1,4 +1,4 @@
-"""The best rule among those that keep their promises: column generation with constraints as rows."""
+"""The best mixture of rules that satisfies constraints: column generation with constraints as rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CLOSE = 1e-7  # of tangents to a concave aim, of which more and more are needed
 _GRID = np.linspace(0.0, 1.0, 17)
 _EXPLORED = 4.0 ** np.arange(-1.0, 4.0)  # multipliers, times the size of the aim over that of a constraint
 _ROUGH_STEPS = 1  # passes of a fit to a resample
-_FULL_GAP = 1e-6  # of the value, that a search may stay behind where no bound is proved
+_CAUTIOUS_GAP = 1e-6  # of the value, that a search for margins may stay behind where no bound is proved
 _ROUGH_GAP = 1e-4  # of the value, that a fit to a resample may stay behind: it drowns in sampling error
 _MAX_AROUND = 32  # losses in one pass, which the oracle counts together
 
@@ -44,13 +44,7 @@ class Effort(IntEnum):
 
 
 class InfeasibleError(Exception):
-    """No rule keeps all constraints.
-
-    Attributes
-    ----------
-    point : Point or None
-        What comes nearest, where that is known.
-    """
+    """No rule keeps all constraints."""
 
     def __init__(self, point: Point | None = None) -> None:
         super().__init__("no rule keeps all constraints")
@@ -192,7 +186,7 @@ class Feasible:
     def _first_trade_offs(self, guess: FloatArray | None) -> list[Loss]:
         """Losses between the aim and the constraints, at multipliers of all sizes, or near a guess of them."""
         spaces = [space.A for _, space in self.rows]
-        if not spaces:
+        if not spaces or self._all_asked:
             return []
         aim = self._rough_slope()
         if guess is not None and len(guess) == len(spaces) and (guess > 0).any():
@@ -200,7 +194,7 @@ class Feasible:
         else:
             sizes = np.array([max(float(np.abs(A).sum()), _SAME) for A in spaces])
             prices, steps = float(np.abs(aim).sum()) / sizes, 4.0 ** np.arange(-2.0, 3.0)
-        return [self._loss(aim, spaces, own) for own in _around(prices, steps)]
+        return [self._loss(aim, spaces, multipliers) for multipliers in _around(prices, steps)]
 
     def _rough_slope(self) -> FloatArray:
         """The slope of the aim (M, K, K) at a confusion that is half right, half by chance."""
@@ -243,15 +237,15 @@ class Feasible:
         loss = loss if self.blocks.n_blocks == 1 else Loss(full=loss.tensor())
         if self.blocks.n_blocks == 1 and not frozen.any():
             return loss
-        plain = Loss.argmax(self.objective.width)
-        plain = plain if loss.is_diagonal else Loss(full=plain.tensor())
+        argmax_loss = Loss.argmax(self.objective.width)
+        argmax_loss = argmax_loss if loss.is_diagonal else Loss(full=argmax_loss.tensor())
 
         def expand(ours: FloatArray, argmax: FloatArray) -> FloatArray:
             out = ours[block]
             out[frozen] = argmax[0]
             return out
 
-        return loss.map(expand, plain)
+        return loss.map(expand, argmax_loss)
 
     # ----------------------------------------------------------------------------------------------- the programme
 
@@ -262,13 +256,13 @@ class Feasible:
         Those that no bound moves are of none, -1.
         """
         if self._rows is None:
-            self._rows = [(q, space) for q, one in enumerate(self.limits.constraints) for space in one.half_spaces]
-            self._rows += [(-1, space) for one in self.limits.constraints for space in self._helpers(one)]
+            self._rows = [(q, space) for q, bound in enumerate(self.limits.constraints) for space in bound.half_spaces]
+            self._rows += [(-1, space) for bound in self.limits.constraints for space in self._helpers(bound)]
         return self._rows + self.tangents
 
-    def _helpers(self, one: PooledConstraint | GroupGap) -> tuple[HalfSpace, ...]:
+    def _helpers(self, bound: PooledConstraint | GroupGap) -> tuple[HalfSpace, ...]:
         """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
-        return one.helpers + (one.something(_LITTLE) if self.never_empty else ())
+        return bound.helpers + (bound.something(_LITTLE) if self.never_empty else ())
 
     def reset_empty(self) -> None:
         """Ask for at least a little of every denominator from now on."""
@@ -309,16 +303,7 @@ class Feasible:
         return self.objective.totals(self.objective.values(self.objective.grouping.pool_each(aim)))
 
     def solve(self, cuts: Sequence[_Cut], first_phase: bool = False) -> tuple[FloatArray, float, FloatArray]:
-        """Solve the programme over what has been asked for.
-
-        Returns
-        -------
-        weights : ndarray of shape (T, B)
-        value : float
-            Of the sum of the cuts; in the first phase, less the sum of what constraints are violated by.
-        prices : ndarray
-            Of the rows, and behind them of the cuts.
-        """
+        """Solve the programme over what has been asked for."""
         rows, grouping = self.rows, self.objective.grouping
         least = grouping.least  # then one number is below all cuts
         programme = Programme(
@@ -332,10 +317,10 @@ class Feasible:
             self.tol,
             self._basis,
         )
-        found = programme.nearest() if first_phase else programme.best()
-        self._basis = found.basis
-        weights = np.maximum(found.weights.reshape(len(self.losses), self.blocks.n_blocks), 0.0)
-        return weights / weights.sum(axis=0), found.value, found.prices
+        optimum = programme.nearest() if first_phase else programme.best()
+        self._basis = optimum.basis
+        weights = np.maximum(optimum.weights.reshape(len(self.losses), self.blocks.n_blocks), 0.0)
+        return weights / weights.sum(axis=0), optimum.value, optimum.prices
 
     def _loss(self, aim: FloatArray, spaces: Sequence[FloatArray], prices: FloatArray) -> Loss:
         """The loss whose rule is best for the aim's slope (M, K, K) and half-spaces at these prices."""
@@ -357,28 +342,22 @@ class Feasible:
     ) -> FloatArray:
         """The Lagrangian (P, T) at prices (P, R) of the rows and confusions (T, M, K, K), of an aim with this slope."""
         total = np.tile(level + np.einsum("mij,tmij->t", slope, aim), (len(prices), 1))
-        for own, (_, space) in zip(prices.T, self.rows, strict=True):
+        for row_prices, (_, space) in zip(prices.T, self.rows, strict=True):
             k = space.A.shape[-1]
-            total += np.outer(own, np.einsum("mij,tmij->t", space.A, judged[..., :k, :k]) - space.level)
+            total += np.outer(row_prices, np.einsum("mij,tmij->t", space.A, judged[..., :k, :k]) - space.level)
         return total
 
     # ------------------------------------------------------------------------------------------------- the search
 
     def start(self) -> Point:
-        """Return a mixture that keeps the constraints.
-
-        Raises
-        ------
-        InfeasibleError
-            If there is none, as far as the rules asked for say.
-        """
+        """Return a mixture that keeps the constraints."""
         if not self.limits.constraints:
-            plain = np.zeros((len(self.losses), self.blocks.n_blocks))
-            plain[0] = 1.0
-            return self.point(plain, np.inf, np.zeros(0))
-        known = self.best_known()
-        if known is not None:
-            return known
+            argmax = np.zeros((len(self.losses), self.blocks.n_blocks))
+            argmax[0] = 1.0
+            return self.point(argmax, np.inf, np.zeros(0))
+        known_rule = self.best_known()
+        if known_rule is not None:
+            return known_rule
         for step in range(_STEPS):
             weights, value, prices = self.solve((), first_phase=True)
             if value > -self.tol:
@@ -406,19 +385,29 @@ class Feasible:
         """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""
         spaces = [space.A for _, space in self.rows]
         nothing = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
-        losses = [self._loss(nothing, spaces, own) for own in _around(prices, _factors(step))]
+        losses = [self._loss(nothing, spaces, multipliers) for multipliers in _around(prices, self._factors(step))]
         return bool(self._add_new(losses, *self.ask(losses)).any())
 
     def _add_new(self, losses: Sequence[Loss], aim: FloatArray, judged: FloatArray) -> NDArray[np.bool_]:
         """Take rules whose confusions differ from those of all others; say which."""
         both = np.concatenate([aim, judged], axis=1).reshape(len(losses), -1)
-        known = np.concatenate([self.aim, self.judged], axis=1).reshape(len(self.losses), -1)
+        asked = np.concatenate([self.aim, self.judged], axis=1).reshape(len(self.losses), -1)
         new = np.zeros(len(losses), dtype=bool)
-        for r, own in enumerate(both):
-            others = np.concatenate([known, both[:r][new[:r]]])
-            new[r] = np.abs(others - own).max(axis=1).min() > _SAME
+        for r, confusion in enumerate(both):
+            others = np.concatenate([asked, both[:r][new[:r]]])
+            new[r] = np.abs(others - confusion).max(axis=1).min() > _SAME
         self.add([loss for loss, keep in zip(losses, new, strict=True) if keep], aim[new], judged[new])
         return new
+
+    @property
+    def _all_asked(self) -> bool:
+        """Whether all thresholds are asked for, because there are two classes and labels are counted."""
+        return self.objective.width == 2 and not self.certified
+
+    def _factors(self, step: int) -> FloatArray:
+        """What prices are multiplied by in a step of the search: the later, the closer to 1."""
+        powers = np.zeros(1) if self._all_asked else np.array([0.0, -4.0, -2.0, -1.0, 1.0, 2.0, 4.0])
+        return np.asarray(2.0 ** (0.25**step * powers))
 
     @property
     def _n_steps(self) -> int:
@@ -438,16 +427,10 @@ class Feasible:
         self._add_new(losses, *self.ask(losses))
 
     def climb(self, cuts: list[_Cut], refine: Callable[[Point], list[_Cut]] | None = None) -> Point:
-        """Maximise the sum over groups of the least of their cuts, among mixtures that keep the constraints.
-
-        Parameters
-        ----------
-        refine : callable, optional
-            From a point to cuts that it violates, which are added: tangents of a concave aim.
-        """
+        """Maximise the sum over groups of the least of their cuts, among mixtures that keep the constraints."""
         bound, gap = np.inf, self.tol / 10
-        if not self.certified:
-            gap = _ROUGH_GAP if self.effort is Effort.ROUGH else _FULL_GAP
+        if not self.certified and self.effort < Effort.FULL:
+            gap = _ROUGH_GAP if self.effort is Effort.ROUGH else _CAUTIOUS_GAP
         for step in range(_STEPS):
             rows = self.rows
             weights, value, prices = self.solve(cuts)
@@ -473,10 +456,10 @@ class Feasible:
         Returns whether one of them would raise the value of the programme beyond `enough`, and the bound on all rules.
         """
         spaces = [space.A for _, space in self.rows]
-        own, of_cuts = prices[: len(spaces)], prices[len(spaces) :]
+        row_prices, of_cuts = prices[: len(spaces)], prices[len(spaces) :]
         slope = self._slope_of_cuts(cuts, of_cuts)
         level = float(sum(price * cut.level for price, cut in zip(of_cuts.tolist(), cuts, strict=True)))
-        tried = _around(own, _factors(step))
+        tried = _around(row_prices, self._factors(step))
         losses = [self._loss(slope, spaces, other) for other in tried]
         aim, judged = self.ask(losses)
         values = self._lagrangians(level, slope, np.array(tried), aim, judged)
@@ -490,16 +473,16 @@ class Feasible:
         for price, (q, _) in zip(prices, rows, strict=False):
             if q >= 0:
                 out[q] += price
-        return np.asarray(out * np.array([one.unit(point.judged) for one in self.limits.constraints]))
+        return np.asarray(out * np.array([bound.unit(point.judged) for bound in self.limits.constraints]))
 
     def _tangents_at(self, point: Point) -> bool:
         """Cut off a point that violates a bound on a concave metric; say whether there was one."""
-        found = False
-        for q, one in enumerate(self.limits.constraints):
-            if not one.half_spaces and not one.keeps(point.judged, self.tol):
-                self.tangents.append((q, one.tangent(point.judged)))
-                found = True
-        return found
+        violated = False
+        for q, bound in enumerate(self.limits.constraints):
+            if not bound.half_spaces and not bound.keeps(point.judged, self.tol):
+                self.tangents.append((q, bound.tangent(point.judged)))
+                violated = True
+        return violated
 
 
 def maximise(feasible: Feasible) -> Point:
@@ -510,11 +493,6 @@ def maximise(feasible: Feasible) -> Point:
     that keeps the constraints along their gradient: that is local.
 
     Nothing predicted keeps no bound on a ratio that is 0/0 then. Where that would be best, at least a little is.
-
-    Raises
-    ------
-    InfeasibleError
-        If no mixture keeps the constraints.
     """
     point = _maximise(feasible)
     if not feasible.never_empty and feasible.limits.empty(point.judged):
@@ -553,15 +531,15 @@ def _dinkelbach(feasible: Feasible, point: Point) -> Point:
     g = float(ratio.value(*ratio.at(objective.grouping.pool(point.aim))).min())
     for _ in range(_OUTER):
         slopes = ratio.A - g * ratio.B
-        found = feasible.climb([_Cut(q, 0.0, slope) for q, slope in enumerate(slopes)])
-        numerator, denominator = ratio.at(objective.grouping.pool(found.aim))
+        climbed = feasible.climb([_Cut(q, 0.0, slope) for q, slope in enumerate(slopes)])
+        numerator, denominator = ratio.at(objective.grouping.pool(climbed.aim))
         reached, least = float(ratio.value(numerator, denominator).min()), float(denominator.min())
-        bound = g + max(found.bound, 0.0) / least if least > 0 and np.isfinite(found.bound) else np.inf
+        bound = g + max(climbed.bound, 0.0) / least if least > 0 and np.isfinite(climbed.bound) else np.inf
         if reached <= g + feasible.tol / 10:
-            best = found if reached >= g else point
-            prices = found.prices * _rise(objective, best, slopes)
+            best = climbed if reached >= g else point
+            prices = climbed.prices * _rise(objective, best, slopes)
             return replace(best, bound=max(_transformed(objective, bound), best.value), prices=prices)
-        point, g = found, reached
+        point, g = climbed, reached
     return point
 
 
@@ -574,11 +552,11 @@ def _rise(objective: Objective, point: Point, slopes: FloatArray) -> float:
     """By how much the aim rises at a point per unit of the linear functional that its gradient is a multiple of."""
     pooled = objective.grouping.pool(point.aim)
     g = int(objective.weight_at(objective.values(pooled)).argmax())  # of several groups, the least
-    own, other = (
+    gradient, other = (
         A - A.mean(axis=1, keepdims=True)  # modulo row constants
         for A in (objective.gradient(pooled)[g], slopes[g])
     )
-    return float(np.sum(own * other) / max(np.sum(other**2), np.finfo(float).tiny))
+    return float(np.sum(gradient * other) / max(np.sum(other**2), np.finfo(float).tiny))
 
 
 def _by_tangents(feasible: Feasible, start: Point) -> Point:
@@ -588,12 +566,12 @@ def _by_tangents(feasible: Feasible, start: Point) -> Point:
     def tangents(point: Point) -> list[_Cut]:
         pooled = objective.grouping.pool(point.aim)
         values, slopes = objective.values(pooled), objective.gradient(pooled)
-        found = []
+        new_cuts = []
         for g, (value, slope) in enumerate(zip(values, slopes, strict=True)):
             level = float(value - np.sum(slope * pooled[g]))
             if all(cut.group != g or cut.level + np.sum(cut.slope * pooled[g]) > value + close for cut in cuts):
-                found.append(_Cut(g, level, slope))
-        return found
+                new_cuts.append(_Cut(g, level, slope))
+        return new_cuts
 
     cuts: list[_Cut] = []
     cuts += tangents(start)
@@ -605,36 +583,30 @@ def _ascend(feasible: Feasible, point: Point) -> Point:
     objective = feasible.objective
     for _ in range(_OUTER):
         slopes = objective.gradient(objective.grouping.pool(point.aim))
-        found = feasible.climb([_Cut(g, 0.0, slope) for g, slope in enumerate(slopes)])
+        climbed = feasible.climb([_Cut(g, 0.0, slope) for g, slope in enumerate(slopes)])
         before = np.concatenate(
-            [point.weights, np.zeros((len(found.weights) - len(point.weights), point.weights.shape[1]))]
+            [point.weights, np.zeros((len(climbed.weights) - len(point.weights), point.weights.shape[1]))]
         )
         steps = _GRID[1:, None, None, None]
-        step = _GRID[1 + int(np.argmax(feasible.values(point.aim + steps * (found.aim - point.aim))))]
-        best = feasible.point(before + step * (found.weights - before), np.inf, found.prices)
+        step = _GRID[1 + int(np.argmax(feasible.values(point.aim + steps * (climbed.aim - point.aim))))]
+        best = feasible.point(before + step * (climbed.weights - before), np.inf, climbed.prices)
         if best.value <= point.value + max(feasible.tol, _SLOW):
-            return max(point, best, key=lambda one: one.value)
+            return max(point, best, key=lambda candidate: candidate.value)
         point = best
     return point
 
 
-def _factors(step: int) -> FloatArray:
-    """What prices are multiplied by in a step of the search: the later, the closer to 1."""
-    width = 0.25**step
-    return 2.0 ** (width * np.array([0.0, -4.0, -2.0, -1.0, 1.0, 2.0, 4.0]))
-
-
 def _around(prices: FloatArray, factors: FloatArray) -> list[FloatArray]:
     """Prices times factors: the positive ones together, and each by itself; the first are the prices themselves."""
-    found, used = [prices * factor for factor in factors], np.flatnonzero(prices)
+    tried, used = [prices * factor for factor in factors], np.flatnonzero(prices)
     if len(used) == 0:
         return [prices]
     if len(used) > 1:
         for r in used:
             for factor in factors[factors != 1.0]:
-                if len(found) < _MAX_AROUND:
-                    found.append(np.where(np.arange(len(prices)) == r, prices * factor, prices))
-    return found
+                if len(tried) < _MAX_AROUND:
+                    tried.append(np.where(np.arange(len(prices)) == r, prices * factor, prices))
+    return tried
 
 
 def _group_weights(objective: Objective) -> FloatArray:
@@ -651,5 +623,5 @@ def _first_losses(objective: Objective, n_blocks: int) -> list[Loss]:
     k = objective.width
     eye = np.eye(k)
     alone = [Loss.from_tensor(np.tile(-np.outer(np.ones(k), eye[j])[None], (n_blocks, 1, 1))) for j in range(k)]
-    plain = Loss(diagonal=-np.ones((n_blocks, k)), offset=np.zeros((n_blocks, k)))
-    return [plain, *alone]
+    argmax_loss = Loss(diagonal=-np.ones((n_blocks, k)), offset=np.zeros((n_blocks, k)))
+    return [argmax_loss, *alone]

@@ -1,4 +1,4 @@
-"""The best single rule that keeps its promises, searched between and around the rules of the best mixture."""
+"""The best single rule that satisfies constraints, searched between and around the rules of the best mixture."""
 
 from __future__ import annotations
 
@@ -17,13 +17,8 @@ __all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 
 _SAME = 1e-12
 _GRID = np.linspace(0.0, 1.0, 33)
-_ZOOMS = {
-    Effort.KNOWN: 0,
-    Effort.ROUGH: 1,
-    Effort.CAUTIOUS: 2,
-    Effort.FULL: 2,
-    Effort.THOROUGH: 3,
-}  # each looks 32 times as close
+# Passes, each of which looks 32 times as close as the one before.
+_ZOOMS = {Effort.KNOWN: 0, Effort.ROUGH: 1, Effort.CAUTIOUS: 2, Effort.FULL: 2, Effort.THOROUGH: 4}
 _HEAVY = 3  # rules between which others are tried
 _SHAKES = 16  # losses near one, for rows that tie under it
 _ROUGH_SHAKES = 6
@@ -32,7 +27,8 @@ _CHOICES = 200  # may be so many where blocks are few
 _NODES = 300  # of an integer programme, so that it ends alike on any machine; it may be as far from the best as
 _GAP = 1e-5
 _SWEEPS = 30  # over the blocks, one after the other
-_FIRST_STEPS = 0.3, 1.0, 0.1  # of a loss whose entries of a row differ by 1 at most; the last from the best of both
+_FIRST_STEPS = 0.3, 1.0, 0.5  # of a loss whose entries of a row differ by 1 at most
+_LAST_STEPS = 0.1, 0.2  # likewise, one after the other from the best
 _REPAIR = 0.3, 1.0, 0.1  # likewise, where nothing keeps the constraints yet
 MAX_REPAIRS = 3
 _LEAST_STEP = 3e-4
@@ -49,18 +45,13 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
     them are tried, the nearer to the best one the closer. Where blocks have losses of their own, which rule each of
     them follows is an integer programme. The oracle gives the best rules by probabilities, which by labels they need
     not be: in the end losses around the best one may be tried, too.
-
-    Parameters
-    ----------
-    point : Point
-        The best mixture.
     """
     best: Point | None = None
     n_zooms = 1 + _ZOOMS[feasible.effort]
     for round_ in range(n_zooms):
-        found = _choice(feasible, point if best is None else best, point)
-        if found is not None and (best is None or found.value > best.value):
-            best = found
+        candidate = _choice(feasible, point if best is None else best, point)
+        if candidate is not None and (best is None or candidate.value > best.value):
+            best = candidate
         if round_ + 1 < n_zooms:
             between = _between(feasible, point, best, round_ == 0)
             if not between:
@@ -71,9 +62,10 @@ def best_single(feasible: Feasible, point: Point) -> Point | None:
     best = _repaired(feasible, point) if best is None else best
     if best is None:
         return None
-    *starts, last = _FIRST_STEPS
-    best = max((_polished(feasible, best, step) for step in starts), key=lambda one: one.value)
-    return _polished(feasible, best, last)
+    best = max((_polished(feasible, best, step) for step in _FIRST_STEPS), key=lambda polished: polished.value)
+    for step in _LAST_STEPS:
+        best = _polished(feasible, best, step)
+    return best
 
 
 def _repaired(feasible: Feasible, point: Point) -> Point | None:
@@ -86,8 +78,8 @@ def _repaired(feasible: Feasible, point: Point) -> Point | None:
         rules = np.full(len(rules), position)
     weights = np.zeros((len(feasible.losses), len(rules)))
     weights[rules, np.arange(len(rules))] = 1.0
-    found = feasible.point(weights, np.inf, point.prices)
-    return found if feasible.limits.kept(found.judged).all() else None
+    repaired = feasible.point(weights, np.inf, point.prices)
+    return repaired if feasible.limits.kept(repaired.judged).all() else None
 
 
 def _polished(feasible: Feasible, best: Point, step: float) -> Point:
@@ -108,11 +100,6 @@ def best_by_labels(feasible: Feasible, n_repairs: int = MAX_REPAIRS) -> Point:
     """Return the best mixture that keeps the constraints, also where no rule that is best by probabilities does.
 
     Such rules are looked for by random steps, `n_repairs` times: what they keep is luck on the given rows.
-
-    Raises
-    ------
-    InfeasibleError
-        If none was found.
     """
     for _ in range(n_repairs):
         try:
@@ -161,28 +148,17 @@ def _climb(
     """Climb from a rule of every block by random steps of losses, halved where in vain; return what is reached.
 
     Rules on the way are among those asked for then, the best one last.
-
-    Parameters
-    ----------
-    rules : ndarray of shape (B,), int
-        Positions among those asked for.
-    value : float
-        Their score.
-    score : callable
-        From confusions (R, M, K, K) of the aim and of constraints to what is to be large, (R,).
-    enough : float
-        A score that needs no further step.
     """
     k, n_blocks = feasible.objective.width, feasible.blocks.n_blocks
     n_rounds = min(_ROUNDS, _COUNTS // max(feasible.oracle.n_rows * k * _AT_ONCE * n_blocks, 1))
-    rng, in_vain, own = np.random.default_rng(int(1000 * step)), 0, _of_blocks(feasible, rules)
+    rng, in_vain, center = np.random.default_rng(int(1000 * step)), 0, _of_blocks(feasible, rules)
     third = _AT_ONCE // 3
     for _ in range(n_rounds):
         # A third of them moves few entries, another one a class as a whole, the others everything.
         moves = step * rng.normal(size=(_AT_ONCE, n_blocks, k, k))
         moves[:third] *= rng.random((third, n_blocks, k, k)) < 1.0 / (n_blocks * k)
         moves[third : 2 * third] = moves[third : 2 * third, :, :1]
-        losses = [Loss(full=own + move) for move in moves]
+        losses = [Loss(full=center + move) for move in moves]
         aim, judged = feasible.ask(losses)
         values = score(aim, judged)
         t = int(values.argmax())
@@ -192,7 +168,7 @@ def _climb(
             if step < _LEAST_STEP:
                 break
             continue
-        value, own = float(values[t]), _scaled(losses[t])
+        value, center = float(values[t]), _scaled(losses[t])
         feasible.add(losses[t : t + 1], aim[t : t + 1], judged[t : t + 1])
         if value >= enough:
             break
@@ -207,8 +183,8 @@ def _choice(feasible: Feasible, point: Point, mixture: Point) -> Point | None:
     weights = _integers(feasible, point, mixture)
     if weights is None:
         return None
-    found = feasible.point(weights, np.inf, point.prices)
-    return found if feasible.limits.kept(found.judged).all() else None
+    chosen_point = feasible.point(weights, np.inf, point.prices)
+    return chosen_point if feasible.limits.kept(chosen_point.judged).all() else None
 
 
 def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | None:
@@ -225,7 +201,7 @@ def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | 
     programme = Programme(keep, level, goal[None], np.zeros(1), group, np.ones(1), n_blocks, feasible.tol)
     prices = programme.best().prices[: len(rows)]
     tried = _worth_a_try(goal + prices @ keep, keep, mixture.weights, n_blocks)
-    found = milp(
+    solved = milp(
         -goal[tried],
         integrality=np.ones(len(tried)),
         bounds=Bounds(0, 1),
@@ -237,8 +213,8 @@ def _integers(feasible: Feasible, point: Point, mixture: Point) -> FloatArray | 
         options={"node_limit": _NODES, "mip_rel_gap": _GAP},
     )
     chosen = _rounded(goal, keep, level, tried, n_blocks)
-    if found.x is not None and (chosen is None or -found.fun > goal[chosen].sum()):
-        chosen = tried[np.round(found.x) > 0]
+    if solved.x is not None and (chosen is None or -solved.fun > goal[chosen].sum()):
+        chosen = tried[np.round(solved.x) > 0]
     if chosen is None:
         return None
     weights = np.zeros(n_rules * n_blocks)
@@ -250,14 +226,6 @@ def _rounded(goal: FloatArray, keep: FloatArray, level: FloatArray, tried: IntAr
     """Choose a rule of every block, block by block, until all rows are kept and none is better; None if that fails.
 
     Of very many choices an integer programme may find none in its time.
-
-    Parameters
-    ----------
-    goal : ndarray of shape (T * B,)
-    keep : ndarray of shape (R, T * B)
-    level : ndarray of shape (R,)
-    tried : ndarray of int
-        Positions in (T * B) that come into question.
     """
     parts = [tried[tried % n_blocks == b] for b in range(n_blocks)]
     chosen = np.array([part[goal[part].argmax()] for part in parts])
@@ -278,13 +246,6 @@ def _worth_a_try(worth: FloatArray, keep: FloatArray, mixture: FloatArray, n_blo
 
     What is far from the best by the prices is not worth a try. In a block that mixes two rules, though, those between
     them that come to the same as both do are what a single rule may be.
-
-    Parameters
-    ----------
-    worth : ndarray of shape (T * B,)
-    keep : ndarray of shape (R, T * B)
-    mixture : ndarray of shape (T', B)
-        With T' <= T: what was asked for since is in no mixture.
     """
     n_tried = max(_TRIED, _CHOICES // n_blocks)
     values = keep.reshape(len(keep), len(worth) // n_blocks, n_blocks)
@@ -297,26 +258,30 @@ def _worth_a_try(worth: FloatArray, keep: FloatArray, mixture: FloatArray, n_blo
 
 def _between(feasible: Feasible, point: Point, best: Point | None, first: bool) -> list[Loss]:
     """Losses between the best rule so far and those next to it; at first, between the heaviest rules of the mixture."""
-    n_blocks, found, ends = feasible.blocks.n_blocks, [], []
+    n_blocks, tensors_between, ends = feasible.blocks.n_blocks, [], []
     if first:
         heavy = np.argsort(-point.weights.sum(axis=1), kind="stable")[:_HEAVY]
         pure = [np.full(n_blocks, t) for t in heavy[point.weights[heavy].sum(axis=1) > 0]]
         ends += list(combinations(pure, 2))
         if n_blocks > 1:  # every block may mix rules of its own
-            one, other = np.argsort(-point.weights, axis=0, kind="stable")[:2]
-            mixes = np.take_along_axis(point.weights, other[None], axis=0)[0] > 0
-            ends += [(one, np.where(mixes, other, one))] if mixes.any() else []
+            heaviest, runner_up = np.argsort(-point.weights, axis=0, kind="stable")[:2]
+            mixes = np.take_along_axis(point.weights, runner_up[None], axis=0)[0] > 0
+            ends += [(heaviest, np.where(mixes, runner_up, heaviest))] if mixes.any() else []
         n_shakes = _ROUGH_SHAKES if feasible.effort is Effort.ROUGH else _SHAKES
-        found += [_shaken(_of_blocks(feasible, rules), n_shakes) for rules in pure]
+        tensors_between += [_shaken(_of_blocks(feasible, rules), n_shakes) for rules in pure]
     if best is not None and feasible.effort is not Effort.ROUGH:  # in every block
-        own, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
-        apart = np.abs(C - C[own[block], np.arange(len(block))]).sum(axis=(2, 3))
+        best_rules, C, block = best.weights.argmax(axis=0), feasible.aim + feasible.judged, feasible.blocks.block
+        apart = np.abs(C - C[best_rules[block], np.arange(len(block))]).sum(axis=(2, 3))
         apart = feasible.blocks.gathered(apart)  # (T, B)
         near = np.argsort(np.where(apart > _SAME, apart, np.inf), axis=0, kind="stable")[:_HEAVY]
-        ends += [(own, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()]
+        ends += [
+            (best_rules, other) for other in near if (np.take_along_axis(apart, other[None], axis=0) > _SAME).any()
+        ]
     steps = (_GRID[2:-1:2] if feasible.effort is Effort.ROUGH else _GRID[1:-1])[:, None, None, None]
-    found += [(1 - steps) * _of_blocks(feasible, one) + steps * _of_blocks(feasible, other) for one, other in ends]
-    return [Loss(full=tensor) for tensors in found for tensor in tensors]
+    tensors_between += [
+        (1 - steps) * _of_blocks(feasible, start) + steps * _of_blocks(feasible, end) for start, end in ends
+    ]
+    return [Loss(full=tensor) for tensors in tensors_between for tensor in tensors]
 
 
 def _shaken(loss: FloatArray, n_shakes: int) -> FloatArray:

@@ -830,3 +830,14 @@ def test_what_can_be_kept_alone_is_not_said_to_be_impossible():
         ValueError, match=r"no rule satisfies 'recall\[2\] >= 0.9' and 'precision\[2\] >= 0.9' together"
     ):
         mw.optimize(given, y, "accuracy", subject_to="recall[2] >= 0.9 and precision[2] >= 0.9", **AS_GIVEN)
+
+
+@pytest.mark.filterwarnings("ignore:.*too few labels:UserWarning")
+@pytest.mark.parametrize("floor", [0.4, 0.6])
+def test_a_floor_of_one_class_takes_few_passes(floor):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([4, 1, 0.5], 600)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    solution = mw.optimize(proba, y, "recall[1]", subject_to=f"precision[1] >= {floor}")
+    assert solution.n_passes <= 60
+    assert solution.constraints[0].value >= floor

@@ -1,1 +1,1 @@
-"""Rules that keep constraints: what the constraints are about, the search, the fit, and what holds on new rows."""
+"""Rules that satisfy constraints: binding, search, fit, validation on new rows, explanation of refusals."""

@@ -1,8 +1,7 @@
-"""The best rule that keeps its promises, on the given rows and on new ones.
+"""Fits the best rule that satisfies constraints, on the given rows and in the population.
 
-Owns what is promised: bounds are tightened until labels say that all rows like those given keep them too, and words say
-where labels are too few. Constraints are counted with labels wherever there are any, whatever counts the aim. Must not
-know solvers or user input.
+Bounds are tightened until the confidence limits of the constrained metrics satisfy them; notes say where labels are too
+few. Constraints are counted with labels wherever there are any. Must not know solvers or user input.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ _HURRY = 6  # steps after which margins grow faster than they must
 _HASTE = 1.05
 _RUNGS = 9  # margins among which the confidence is found that labels allow
 _HALVINGS = 7  # of that confidence
+_CONFIDENCE_HALVINGS = 5  # where margins are found anew for each
 _QUANTILE = 0.975  # of an interval's ends
 # By how much of the optimism, itself an estimate, the end of an interval moves that it moves inwards. On the worlds of
 # benchmarks/intervals.py intervals cover 95 to 99 % so; 96 to 100 % with none of it, 78 % at 300 rows with all of it.
@@ -58,37 +58,7 @@ def fit_within(
     stage: Callable[[str], None] = lambda _: None,
     challenger: Callable[[FitStrategy], FitStrategy | None] = lambda _: None,
 ) -> tuple[FittedRule, FitStrategy]:
-    """Fit the best rule that keeps constraints.
-
-    Parameters
-    ----------
-    problem : Problem
-        With constraints.
-    recipes : sequence of FitStrategy
-        That all recalibrate, or all do not. Of several, the one whose rules do best on rows that resamples left out.
-    settings : Settings
-    confidence : float or None
-        With which all constraints are to hold jointly in the population; None: on the given rows.
-    seed : int
-        Of the resamples.
-    metadata : RuleMetadata, optional
-        What the rule is to know of itself.
-    stage : callable, optional
-        Told what is being done.
-    challenger : callable, optional
-        From the recipe that does best to one that takes its place if it does better still.
-
-    Returns
-    -------
-    FittedRule
-    FitStrategy
-        By which it was fitted.
-
-    Raises
-    ------
-    InfeasibleConstraintsError
-        If no rule keeps the constraints on the given rows.
-    """
+    """Fit the best rule that keeps constraints; return it with the strategy by which it was fitted."""
     read_before = problem.source.passes.entries
     stage("keeping constraints")
     if problem.labelled and (confidence is not None or len(recipes) > 1):
@@ -104,10 +74,10 @@ def fit_within(
     task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:
-            seen = None
+            estimate = None
             promise = _Promised(searches[0], searches[0].best(task.none, single=not settings.randomized), task.none)
         else:
-            promise, seen = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
+            promise, estimate = task.choose(searches, lambda recipe: _if_any(challenger(recipe), search_by))
     except InfeasibleError as error:
         said = explain_infeasible(searches[0], error.point)
         raise InfeasibleConstraintsError(said) from None
@@ -117,14 +87,14 @@ def fit_within(
             f"does, with a value of {error.point.value:.4g}; set {argument('randomized', True)} to get it, or loosen a "
             "bound."
         ) from None
-    return task.presented(promise, seen, metadata, read_before)
+    return task.presented(promise, estimate, metadata, read_before)
 
 
 class _Promised(NamedTuple):
     """A rule, the margins (Q, 2) that its bounds were tightened by, and the confidence that they allow."""
 
     search: Search
-    found: ConstrainedRule
+    rule: ConstrainedRule
     margins: FloatArray
     confidence: float | None = None
 
@@ -151,7 +121,7 @@ class _Task:
         return count_independent(self.problem)
 
     @cached_property
-    def refits(self) -> OutOfBagFits:
+    def out_of_bag(self) -> OutOfBagFits:
         """Resamples of the rows that judge."""
         rows, _ = judging_rows(self.problem)
         return OutOfBagFits(rows, self.n_independent, self.constraints, self.settings, self.seed)
@@ -165,7 +135,12 @@ class _Task:
         """
         # Of a constraint on several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
         n_bounds = len(
-            {(own.promise, end) for own in self.constraints for end in range(2) if np.isfinite(own.ends[end])}
+            {
+                (constraint.promise, end)
+                for constraint in self.constraints
+                for end in range(2)
+                if np.isfinite(constraint.ends[end])
+            }
         )
         return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
 
@@ -183,8 +158,11 @@ class _Task:
             return tightened
         if not self._has_rule(search):
             search.best(self.none, single=single)  # fails where nothing keeps them at all
-        search.explore(furthest)
-        best = self._most_confident(search, furthest)
+        if any(constraint.minus is not None for constraint in self.constraints):
+            best = self._by_halves(search)
+        else:
+            search.explore(furthest)
+            best = self._most_confident(search, furthest)
         if best is None or best.confidence is None:
             return _Promised(search, search.best(self.none, single=single), self.none)
         return best
@@ -195,6 +173,19 @@ class _Task:
             return promise
         return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
 
+    def _by_halves(self, search: Search) -> _Promised | None:
+        """Return the promise of most confidence whose margins are found from none on; None below 0.5.
+
+        Rules that decide all rows alike have no gap between groups, at any confidence, and are not what is asked for.
+        """
+        assert self.confidence is not None
+        low, high, best = 0.5, self.confidence, None
+        for _ in range(_CONFIDENCE_HALVINGS):
+            middle = (low + high) / 2
+            tightened, _ = self._tighten(search, middle, Effort.CAUTIOUS)
+            low, high, best = (low, middle, best) if tightened is None else (middle, high, tightened)
+        return best
+
     def _most_confident(self, search: Search, furthest: FloatArray) -> _Promised | None:
         """Return the rule of most confidence on the way to margins that leave no room; None below 0.5."""
         assert self.confidence is not None
@@ -202,10 +193,10 @@ class _Task:
         begin, low = np.zeros(len(self.none)), 0.5
         for share in np.linspace(0.0, 1.0, _RUNGS):
             try:
-                found = search.best(share * furthest, single=not self.settings.randomized, effort=Effort.KNOWN)
+                candidate = search.best(share * furthest, single=not self.settings.randomized, effort=Effort.KNOWN)
             except (InfeasibleError, NoSingleRuleError):
                 break
-            sampled = search.counted(found)
+            sampled = search.counted(candidate)
             tried, begin = self._tried(sampled, begin)
             high = self.confidence
             for _ in range(_HALVINGS):
@@ -214,7 +205,7 @@ class _Task:
                 if short.any():
                     high = middle
                 else:
-                    low, best = middle, _Promised(search, found, share * furthest, middle)
+                    low, best = middle, _Promised(search, candidate, share * furthest, middle)
         return best
 
     def _tried(self, sampled: Sequence[SampledMetric | SampledGap], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -227,7 +218,7 @@ class _Task:
         as many, half of one is added.
         """
         ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
-        variances = np.array([own.variance for own in sampled])
+        variances = np.array([metric.variance for metric in sampled])
         begin = np.where(begin > 0, begin, variances)
         later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
         return ways * (1.0 + np.log(np.maximum(later, 1.0))), begin
@@ -251,18 +242,18 @@ class _Task:
         """
         single = not self.settings.randomized
         margins, begin = self.none, np.zeros(len(self.none))  # and the variances to begin with
-        cheapest = effort if search.sweeps else Effort.KNOWN
-        for one in (False, True) if single and not search.sweeps else (single,):
+        cheapest = Effort.KNOWN if search.compares_known else effort
+        for stage_single in (False, True) if single and not search.sweeps else (single,):
             asked = cheapest
             for step in range(_STEPS):
                 try:
-                    found = search.best(margins, single=one, effort=asked)
+                    candidate = search.best(margins, single=stage_single, effort=asked)
                 except (InfeasibleError, NoSingleRuleError):
                     if asked == effort:
                         return None, margins
                     asked = effort
                     continue
-                sampled = search.counted(found)
+                sampled = search.counted(candidate)
                 tried, begin = self._tried(sampled, begin)
                 short, needed = self._short(sampled, [self.level(confidence, n) for n in tried.tolist()])
                 if not short.any():
@@ -275,22 +266,22 @@ class _Task:
                 margins = np.where(short, np.maximum(needed, margins), margins)
             else:
                 return None, margins
-        return _Promised(search, found, margins, confidence), margins
+        return _Promised(search, candidate, margins, confidence), margins
 
     def _short(
         self, counted: Sequence[SampledMetric | SampledGap], levels: Sequence[float]
     ) -> tuple[NDArray[np.bool_], FloatArray]:
         """Which bounds are not kept at levels of confidence, (Q, 2), and the margins that this asks for."""
-        short, wanted = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
-        for q, (one, level) in enumerate(zip(counted, levels, strict=True)):
-            low, high = one.bound.constraint.low, one.bound.constraint.high
+        short, needed = np.zeros(self.none.shape, dtype=bool), np.zeros(self.none.shape)
+        for q, (sample, level) in enumerate(zip(counted, levels, strict=True)):
+            low, high = sample.bound.constraint.low, sample.bound.constraint.high
             if np.isfinite(low):
-                limit = max(lower_limit(one, level), one.bound.extent[0])
-                short[q, 0], wanted[q, 0] = limit < low - _TOL, one.value - limit
+                limit = max(lower_limit(sample, level), sample.bound.extent[0])
+                short[q, 0], needed[q, 0] = limit < low - _TOL, sample.value - limit
             if np.isfinite(high):
-                limit = min(upper_limit(one, level), one.bound.extent[1])
-                short[q, 1], wanted[q, 1] = limit > high + _TOL, limit - one.value
-        return short, wanted
+                limit = min(upper_limit(sample, level), sample.bound.extent[1])
+                short[q, 1], needed[q, 1] = limit > high + _TOL, limit - sample.value
+        return short, needed
 
     # ----------------------------------------------------------------------------------------------- unseen rows
 
@@ -317,21 +308,23 @@ class _Task:
             if not confident or (other_promise is not None and _level(other_promise) >= _level(promises[best])):
                 promises[other], judged[other] = other_promise, self._judged(other, other_promise)
                 best = max(judged, key=lambda search: _value(judged[search]))
-        self.tried = tuple(own.candidate(search.recipe) for search, own in judged.items() if own is not None)
+        self.tried = tuple(
+            estimate.candidate(search.recipe) for search, estimate in judged.items() if estimate is not None
+        )
         return promises[best] or self.promise(best), judged[best]
 
     def _judged(self, search: Search, promise: _Promised | None) -> OutOfBagEstimate | None:
         """What resamples say of a rule with the margins of a promise."""
-        return self.refits.unseen(search, self.none if promise is None else promise.margins)
+        return self.out_of_bag.unseen(search, self.none if promise is None else promise.margins)
 
     def _promises(self, searches: Sequence[Search]) -> dict[Search, _Promised | None]:
         """What labels promise by each of several searches; without those that find no rule, unless none does."""
         promises = {search: self._promise_if_any(search) for search in searches}
-        found = {search: promise for search, promise in promises.items() if promise is not None}
-        if not found:
+        promised = {search: promise for search, promise in promises.items() if promise is not None}
+        if not promised:
             self.promise(searches[0])  # which fails
-        most = max(map(_level, found.values()), default=0.0)
-        return {search: self._settled(promise) for search, promise in found.items() if _level(promise) >= most}
+        most = max(map(_level, promised.values()), default=0.0)
+        return {search: self._settled(promise) for search, promise in promised.items() if _level(promise) >= most}
 
     def _promise_if_any(self, search: Search) -> _Promised | None:
         try:
@@ -342,16 +335,16 @@ class _Task:
     # ------------------------------------------------------------------------------------------------- the result
 
     def presented(
-        self, promise: _Promised, seen: OutOfBagEstimate | None, metadata: RuleMetadata | None, read_before: int
+        self, promise: _Promised, estimate: OutOfBagEstimate | None, metadata: RuleMetadata | None, read_before: int
     ) -> tuple[FittedRule, FitStrategy]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
-        search, found, margins, promised = promise
+        search, fitted_rule, margins, promised = promise
         problem = self.problem
         names = list({constraint.promise: constraint.name for constraint in self.constraints}.values())
         metadata = (metadata or RuleMetadata()).updated(
             recipe=str(search.recipe), subject_to=names or None, confidence=promised
         )
-        result = found.result
+        result = fitted_rule.result
         alternative, notes = result.alternative, [*result.notes]
         if search.sweeps:
             alternative = search.mixture_value(margins)
@@ -362,12 +355,12 @@ class _Task:
         elif len(result.losses) > 1 and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
-        constraints = self._constraint_results(search, found, margins, promised, seen)
+        constraints = self._constraint_results(search, fitted_rule, margins, promised, estimate)
         texts = [*self._texts(constraints, promised), *_tightening(constraints), *_idle(search)]
         notes += note_list(NoteKind.CONSTRAINT, *texts)
         result = replace(result, alternative=alternative, notes=tuple(notes))
         fitted = present(problem, search.recipe, search.oracle, search.objective, result, metadata, read_before)
-        gain, value = (None, None) if seen is None else seen.worth(fitted, self.n_independent)
+        gain, value = (None, None) if estimate is None else estimate.worth(fitted, self.n_independent)
         fitted = replace(fitted, constraints=constraints, candidates=self.tried, gain=gain, value_on_new_rows=value)
         return fitted, search.recipe
 
@@ -380,21 +373,23 @@ class _Task:
     def _constraint_results(
         self,
         search: Search,
-        found: ConstrainedRule,
+        fitted_rule: ConstrainedRule,
         margins: FloatArray,
         promised: float | None,
-        seen: OutOfBagEstimate | None,
+        estimate: OutOfBagEstimate | None,
     ) -> tuple[ConstraintResult, ...]:
         limits = search.limits.constraints
-        counted = search.counted(found) if self.problem.labelled else [None] * len(limits)
+        counted = search.counted(fitted_rule) if self.problem.labelled else [None] * len(limits)
         kept = [
-            self._keeping(one, found, margins[q], counted[q], None if seen is None else float(seen.optimism[q]))
-            for q, one in enumerate(limits)
+            self._keeping(
+                bound, fitted_rule, margins[q], counted[q], None if estimate is None else float(estimate.optimism[q])
+            )
+            for q, bound in enumerate(limits)
         ]
         out = []
-        for promise in dict.fromkeys(one.constraint.promise for one in limits):
-            which = [q for q, one in enumerate(limits) if one.constraint.promise == promise]
-            price = None if found.prices is None else float(found.prices[which].sum())
+        for promise in dict.fromkeys(bound.constraint.promise for bound in limits):
+            which = [q for q, bound in enumerate(limits) if bound.constraint.promise == promise]
+            price = None if fitted_rule.prices is None else float(fitted_rule.prices[which].sum())
             out.append(
                 replace(
                     _worst([kept[q] for q in which]),
@@ -406,43 +401,45 @@ class _Task:
 
     def _keeping(
         self,
-        one: PooledConstraint | GroupGap,
-        found: ConstrainedRule,
+        bound: PooledConstraint | GroupGap,
+        fitted_rule: ConstrainedRule,
         margins: FloatArray,
-        own: SampledMetric | SampledGap | None,
+        sample: SampledMetric | SampledGap | None,
         shift: float | None,
     ) -> ConstraintResult:
         """How a rule keeps one constraint, whose bounds were tightened by margins (2,), and will on new rows."""
-        value, given, estimate = float(one.value(found.judged)), one.constraint, None
-        if own is not None and shift is not None:
-            least, most = one.range
-            low = lower_limit(own, _QUANTILE) - shift * (1.0 if shift > 0 else _TRUSTED_OPTIMISM)
-            high = upper_limit(own, _QUANTILE) - shift * (1.0 if shift < 0 else _TRUSTED_OPTIMISM)
+        value, constraint, estimate = float(bound.value(fitted_rule.judged)), bound.constraint, None
+        if sample is not None and shift is not None:
+            least, most = bound.range
+            low = lower_limit(sample, _QUANTILE) - shift * (1.0 if shift > 0 else _TRUSTED_OPTIMISM)
+            high = upper_limit(sample, _QUANTILE) - shift * (1.0 if shift < 0 else _TRUSTED_OPTIMISM)
             estimate = Estimate(value - shift, max(low, least), min(high, most))
-        margin = float(margins[0 if value - given.low < given.high - value else 1])  # of the bound that is nearer
-        return ConstraintResult(given.name, given.low, given.high, value, margin, on_new_rows=estimate)
+        margin = float(
+            margins[0 if value - constraint.low < constraint.high - value else 1]
+        )  # of the bound that is nearer
+        return ConstraintResult(constraint.name, constraint.low, constraint.high, value, margin, on_new_rows=estimate)
 
     def _texts(self, promises: Sequence[ConstraintResult], promised: float | None) -> list[str]:
-        wanted = self.confidence
+        confidence = self.confidence
         if not promises:
             return []
-        kept = "; ".join(f"{one.name}: {one.value:.4g}" for one in promises)
+        kept = "; ".join(f"{result.name}: {result.value:.4g}" for result in promises)
         if not self.problem.labelled:
             return [f"Constraints satisfied in expectation, under the given probabilities: {kept}."]
-        if wanted is None:
+        if confidence is None:
             return [f"Constraints satisfied on the given rows, and on new rows about half of the time: {kept}."]
-        if promised == wanted:
+        if promised == confidence:
             return [
                 f"Constraints satisfied on the given rows: {kept}; and in the population with a confidence of "
-                f"{wanted:g}."
+                f"{confidence:g}."
             ]
         said = "no promise" if promised is None else f"a confidence of {promised:.2g}"
-        words = (
+        text = (
             "There are too few labels to promise the constraints for new rows with a confidence of "
-            f"{wanted:g}: they allow {said}. Loosen a bound, provide more rows, or lower the confidence."
+            f"{confidence:g}: they allow {said}. Loosen a bound, provide more rows, or lower the confidence."
         )
-        warn(words, owner="subject_to")
-        return [f"Constraints satisfied on the given rows: {kept}.", words]
+        warn(text, owner="subject_to")
+        return [f"Constraints satisfied on the given rows: {kept}.", text]
 
 
 def _value(estimate: OutOfBagEstimate | None) -> float:
@@ -460,7 +457,7 @@ def _if_any(recipe: FitStrategy | None, search_by: Callable[[FitStrategy], Searc
 
 def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:
     """Say by how much bounds were tightened, where a rule may do better that keeps them on the given rows only."""
-    narrower = [f"{one.name} by {one.margin:.2g}" for one in promises if one.margin > 0]
+    narrower = [f"{result.name} by {result.margin:.2g}" for result in promises if result.margin > 0]
     if not narrower:
         return []
     return [
@@ -472,7 +469,7 @@ def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:
 def _idle(search: Search) -> list[str]:
     """Say which constraints no rule can violate."""
     priors, sentences = search.judge.priors, []
-    for promise in dict.fromkeys(one.promise for one in search.constraints):
+    for promise in dict.fromkeys(constraint.promise for constraint in search.constraints):
         limits = [limit for limit in search.limits.constraints if limit.constraint.promise == promise]
         if all(limit.unbreakable(priors) for limit in limits):
             name, empty = limits[0].constraint.name, any(can_be_empty(limit, priors) for limit in limits)
@@ -483,13 +480,15 @@ def _idle(search: Search) -> list[str]:
 
 def _worst(kept: Sequence[ConstraintResult]) -> ConstraintResult:
     """What several constraints of one promise come to: the value nearest to its bound, and the limits of the worst."""
-    worst = min(kept, key=lambda one: min(one.value - one.low, one.high - one.value))
-    known = [one.on_new_rows for one in kept if one.on_new_rows is not None]
-    if not known:
+    worst = min(kept, key=lambda result: min(result.value - result.low, result.high - result.value))
+    estimates = [result.on_new_rows for result in kept if result.on_new_rows is not None]
+    if not estimates:
         return worst
     floor = worst.value - worst.low < worst.high - worst.value
     pick = min if floor else max
     return replace(
         worst,
-        on_new_rows=Estimate(*(pick(getattr(one, name) for one in known) for name in ("estimate", "low", "high"))),
+        on_new_rows=Estimate(
+            *(pick(getattr(result, name) for result in estimates) for name in ("estimate", "low", "high"))
+        ),
     )

@@ -36,83 +36,70 @@ class InfeasibleConstraintsError(InvalidParameter):
 
 
 def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Sequence[Any] | None = None) -> None:
-    """Refuse constraints about outputs that have no label, and about classes whose recall is 0/0: no rule keeps those.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse constraints about outputs without labels, and about classes whose recall is 0/0: no rule keeps those."""
     judge = problem.oracle("labels" if problem.labelled else "expected")
     names = problem.schema.output_names
-    for one in constraints:
-        m = one.output
-        if m is not None and judge.weight[_outputs(one, problem.schema)].sum() == 0:
+    for constraint in constraints:
+        m = constraint.output
+        if m is not None and judge.weight[_outputs(constraint, problem.schema)].sum() == 0:
             name = m if names is None else names[m]
             raise InvalidParameter(
                 "subject_to",
-                problem=f"'{one.name}' is about the output {name!r}, which has no label",
+                problem=f"'{constraint.name}' is about the output {name!r}, which has no label",
                 remedy="leave it out",
                 owner="subject_to",
             )
-    for one, bound in zip(constraints, bind_constraints(constraints, problem.schema, judge).constraints, strict=True):
+    for constraint, bound in zip(
+        constraints, bind_constraints(constraints, problem.schema, judge).constraints, strict=True
+    ):
         if bound.constant:
-            alone = bound.one if isinstance(bound, GroupGap) and bound.one.constant else bound
-            g = alone.constraint.group if isinstance(alone, PooledConstraint) else one.minus
+            alone = bound.first if isinstance(bound, GroupGap) and bound.first.constant else bound
+            g = alone.constraint.group if isinstance(alone, PooledConstraint) else constraint.minus
             where = "" if g is None else f" of the group {g if groups is None else groups[g]!r}"
             reason = f"because no row{where} is of a class that it is about"
-            words = f"whatever is predicted, {reason}; leave it out, or provide such rows."
+            text = f"whatever is predicted, {reason}; leave it out, or provide such rows."
             raise InvalidParameter(
-                "subject_to", problem=f"'{one.name}' bounds a metric that is the same {words}", owner="subject_to"
+                "subject_to", problem=f"'{constraint.name}' bounds a metric that is the same {text}", owner="subject_to"
             )
 
 
 def bind_constraints(constraints: Sequence[Constraint], schema: Schema, oracle: Oracle) -> ConstraintSystem:
-    """Bind constraints to the class priors that an oracle counts.
+    """Bind constraints to the class priors that an oracle counts."""
+    unbounded: dict[tuple[int, int | None, int | None], PooledConstraint] = {}
 
-    Parameters
-    ----------
-    constraints : sequence of Constraint
-    schema : Schema
-    oracle : Oracle
-        That counts them.
-
-    Returns
-    -------
-    ConstraintSystem
-    """
-    known: dict[tuple[int, int | None, int | None], PooledConstraint] = {}
-
-    def free(one: Constraint, group: int | None) -> PooledConstraint:
+    def free(constraint: Constraint, group: int | None) -> PooledConstraint:
         """The metric of a group without a bound, which many pairs of groups ask for."""
-        key = id(one.metric), one.output, group
-        if key not in known:
-            known[key] = _placed(replace(one, low=-np.inf, high=np.inf, group=group, minus=None), schema, oracle)
-        return known[key]
+        key = id(constraint.metric), constraint.output, group
+        if key not in unbounded:
+            unbounded[key] = _placed(
+                replace(constraint, low=-np.inf, high=np.inf, group=group, minus=None), schema, oracle
+            )
+        return unbounded[key]
 
     return ConstraintSystem(
         tuple(
-            _placed(one, schema, oracle)
-            if one.minus is None
-            else GroupGap(one, free(one, one.group), free(one, one.minus))
-            for one in constraints
+            _placed(constraint, schema, oracle)
+            if constraint.minus is None
+            else GroupGap(constraint, free(constraint, constraint.group), free(constraint, constraint.minus))
+            for constraint in constraints
         )
     )
 
 
-def _placed(one: Constraint, schema: Schema, oracle: Oracle) -> PooledConstraint:
+def _placed(constraint: Constraint, schema: Schema, oracle: Oracle) -> PooledConstraint:
     """Bind a constraint to the priors of the outputs that it is about."""
-    outputs = _outputs(one, schema)
+    outputs = _outputs(constraint, schema)
     share = np.zeros(schema.n_outputs)
     total = oracle.weight[outputs].sum()
     share[outputs] = oracle.weight[outputs] / total if total > 0 else 1.0 / len(outputs)
     k = int(schema.n_decisions[outputs].max())
     labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))
-    return PooledConstraint(one.bind(share @ oracle.priors[:, :k], labels), share)
+    return PooledConstraint(constraint.bind(share @ oracle.priors[:, :k], labels), share)
 
 
-def _outputs(one: Constraint, schema: Schema) -> NDArray[np.intp]:
+def _outputs(constraint: Constraint, schema: Schema) -> NDArray[np.intp]:
     """The outputs that a constraint is about: those of a name, or all, in one sensitive group or all of them."""
     numbers = np.arange(schema.n_outputs).reshape(schema.n_groups, -1)
-    rows = slice(None) if one.group is None else slice(one.group, one.group + 1)
-    columns = slice(None) if one.output is None else slice(one.output, one.output + 1)
+    rows = slice(None) if constraint.group is None else slice(constraint.group, constraint.group + 1)
+    columns = slice(None) if constraint.output is None else slice(constraint.output, constraint.output + 1)
     return np.asarray(numbers[rows, columns].reshape(-1))

@@ -1,7 +1,7 @@
-"""Rules that keep constraints, as far as they go: which outputs are solved together, and by what.
+"""Finds the best rule that satisfies constraints on the given rows.
 
-Owns the step from constraints on outputs to the solvers that keep them: a sweep over thresholds, a programme over
-mixtures, the best single rule beside it. Must not know new rows.
+Decides which outputs are solved together, and by what: a sweep over thresholds, a linear programme over mixtures, or
+the search for a single rule beside it. Must not know new rows.
 """
 
 from __future__ import annotations
@@ -66,18 +66,7 @@ class NoSingleRuleError(Exception):
 
 
 class _Piece:
-    """Outputs that are solved together, with the constraints on them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of these outputs.
-    recipe : FitStrategy
-    link : TemperatureScaling or None
-    constraints : sequence of Constraint
-        Whose outputs are positions among these.
-    settings : Settings
-    """
+    """Outputs that are solved together, with the constraints on them."""
 
     def __init__(
         self,
@@ -100,13 +89,13 @@ class _Piece:
     def feasible(self) -> Feasible:
         """The rules asked for so far."""
         tol = _TOL if self.settings.tol is None else self.settings.tol
-        found = Feasible(self.oracle, self.judge, self.objective, self.limits, tol, self.guess)
+        feasible = Feasible(self.oracle, self.judge, self.objective, self.limits, tol, self.guess)
         if self.has_hull:
             # By labels thresholds may do better than what is best by probabilities, which the programme asks for.
-            blocks = found.blocks
+            blocks = feasible.blocks
             losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
-            found.add(losses, *found.ask(losses))
-        return found
+            feasible.add(losses, *feasible.ask(losses))
+        return feasible
 
     @property
     def has_hull(self) -> bool:
@@ -122,42 +111,34 @@ class _Piece:
         return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
-        """Return the best rule within limits: a mixture, or one rule.
-
-        Raises
-        ------
-        InfeasibleError
-            If no mixture keeps them.
-        NoSingleRuleError
-            If a mixture does, and no single rule was found.
-        """
+        """Return the best rule within limits: a mixture, or one rule."""
         if self.sweeps and not self.settings.randomized:
-            found = sweep_within(self.oracle, self.objective, limits)
-            if found is None:
+            threshold = sweep_within(self.oracle, self.objective, limits)
+            if threshold is None:
                 raise NoSingleRuleError(self._mixture(limits, effort))
-            return ConstrainedRule(found, found.confusion, None)
+            return ConstrainedRule(threshold, threshold.confusion, None)
         if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
             self.feasible.narrow(limits)
-            known = self.feasible.best_known()
-            if known is None:
+            known_rule = self.feasible.best_known()
+            if known_rule is None:
                 raise InfeasibleError
-            return self._packed(known, None, limits.called)
+            return self._packed(known_rule, None, limits.called)
         mixture = self._mixture(limits, effort)
         exact = self.feasible.certified or self.has_hull
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
-        one = best_single(self.feasible, mixture)
+        single_rule = best_single(self.feasible, mixture)
         asked_beside = not single or effort is not Effort.ROUGH  # of resamples nobody asks what a mixture would add
         # Of what is not proved, the search for single rules may find better ones.
-        if asked_beside and one is not None and one.value > mixture.value:
+        if asked_beside and single_rule is not None and single_rule.value > mixture.value:
             # Gaps of ratios have no half-spaces but at levels, which are found anew.
             again = self._again(limits, Effort.KNOWN if single else effort)
-            mixture = max(one, again, key=lambda point: point.value)
+            mixture = max(single_rule, again, key=lambda point: point.value)
         if not single:
             return self._packed(mixture, None, limits.called)
-        if one is None:
+        if single_rule is None:
             raise NoSingleRuleError(mixture)
-        return self._packed(one, mixture, limits.called)
+        return self._packed(single_rule, mixture, limits.called)
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
@@ -173,7 +154,9 @@ class _Piece:
         if limits.kept(free.judged).all():  # then the best of all keeps them
             self.feasible.narrow(limits)
             prices = np.zeros(len(limits.constraints))
-            prices[[not one.of_ratio or isinstance(one, PooledConstraint) for one in limits.constraints]] = free.prices
+            prices[[not bound.of_ratio or isinstance(bound, PooledConstraint) for bound in limits.constraints]] = (
+                free.prices
+            )
             return replace(free, prices=prices)
 
         def value(levels: Levels) -> float:
@@ -188,9 +171,9 @@ class _Piece:
     def _mixture_at(self, limits: ConstraintSystem) -> Point:
         self.feasible.narrow(limits)
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
-            found = sweep_within(self.oracle, self.objective, limits)
-            if found is not None:
-                self.feasible.add(found.losses, found.confusion[None], found.confusion[None])
+            threshold = sweep_within(self.oracle, self.objective, limits)
+            if threshold is not None:
+                self.feasible.add(threshold.losses, threshold.confusion[None], threshold.confusion[None])
         lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
         n_repairs = 0 if not lucky else 1 if limits.levels else MAX_REPAIRS  # levels are many
         point = best_by_labels(self.feasible, n_repairs)
@@ -259,20 +242,11 @@ class _Piece:
 
 def _kept_to(limits: ConstraintSystem) -> float:
     """To what a mixture is said to keep limits: the programme is as exact as that."""
-    return 1e-4 if any(one.of_ratio for one in limits.constraints) else 1e-7
+    return 1e-4 if any(bound.of_ratio for bound in limits.constraints) else 1e-7
 
 
 class Search:
-    """All outputs of a problem: those that nothing couples are solved apart.
-
-    Parameters
-    ----------
-    problem : Problem
-    recipe : FitStrategy
-    link : TemperatureScaling or None
-    constraints : sequence of Constraint
-    settings : Settings
-    """
+    """All outputs of a problem: those that nothing couples are solved apart."""
 
     def __init__(
         self,
@@ -287,29 +261,37 @@ class Search:
         whole = _Piece(problem, recipe, link, constraints, settings)
         self.oracle, self.judge, self.objective, self.limits = whole.oracle, whole.judge, whole.objective, whole.limits
         self.pieces: list[tuple[IntArray, tuple[int, ...], _Piece]] = []
-        own = [one.output for one in constraints]
-        outputs = sorted({output for output in own if output is not None})
+        constrained_outputs = [constraint.output for constraint in constraints]
+        outputs = sorted({output for output in constrained_outputs if output is not None})
         grouping, n_groups = self.objective.grouping, problem.schema.n_groups
         counts = bool((grouping.group[outputs] >= 0).all()) and not grouping.least
         several = problem.schema.n_outputs > n_groups
-        if problem.aim.average == "macro" and several and None not in own and counts:
+        if problem.aim.average == "macro" and several and None not in constrained_outputs and counts:
             parts = np.arange(problem.schema.n_outputs).reshape(n_groups, -1)
             for m in outputs:
-                which = tuple(q for q, output in enumerate(own) if output == m)
+                which = tuple(q for q, output in enumerate(constrained_outputs) if output == m)
                 self._add(parts[:, m], which)
         else:
             self.pieces.append((np.arange(problem.schema.n_outputs), tuple(range(len(constraints))), whole))
 
     def _add(self, outputs: IntArray, which: tuple[int, ...]) -> None:
-        own = [replace(self.constraints[q], output=0) for q in which]
+        constraints = [replace(self.constraints[q], output=0) for q in which]
         link = None if self.link is None else self.link.of_outputs(outputs)
-        piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, own, self.settings)
+        piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, constraints, self.settings)
         self.pieces.append((outputs, which, piece))
 
     @property
     def sweeps(self) -> bool:
         """Whether every piece is a sweep over thresholds."""
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
+
+    @property
+    def compares_known(self) -> bool:
+        """Whether margins can be found among the rules that were asked for.
+
+        Not of thresholds, which are all compared anyway, nor of one loss per group, where few single rules are known.
+        """
+        return not self.sweeps and all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
 
     @cached_property
     def _others(self) -> list[Part]:
@@ -325,34 +307,34 @@ class Search:
 
     def best(self, margins: FloatArray, *, single: bool, effort: Effort = Effort.FULL) -> ConstrainedRule:
         """Return the best rule within limits that are narrower by margins (Q, 2); see :meth:`_Piece.best`."""
-        found, prices = [], np.full(len(self.constraints), np.nan)
+        rules, prices = [], np.full(len(self.constraints), np.nan)
         for _, which, piece in self.pieces:
-            one = piece.best(piece.limits.tightened(margins[list(which)]), single=single, effort=effort)
-            found.append(one)
-            if one.prices is not None:
-                prices[list(which)] = one.prices
-        known = None if np.isnan(prices).all() else prices
-        if len(found) == 1 and len(self.pieces[0][0]) == self.problem.schema.n_outputs:
-            return replace(found[0], prices=known)
+            rule = piece.best(piece.limits.tightened(margins[list(which)]), single=single, effort=effort)
+            rules.append(rule)
+            if rule.prices is not None:
+                prices[list(which)] = rule.prices
+        all_prices = None if np.isnan(prices).all() else prices
+        if len(rules) == 1 and len(self.pieces[0][0]) == self.problem.schema.n_outputs:
+            return replace(rules[0], prices=all_prices)
         names = self.problem.schema.output_names
         parts = [
-            Part(outputs, f"output {names[outputs[0]] if names else outputs[0]}", one.result)
-            for (outputs, _, _), one in zip(self.pieces, found, strict=True)
+            Part(outputs, f"output {names[outputs[0]] if names else outputs[0]}", rule.result)
+            for (outputs, _, _), rule in zip(self.pieces, rules, strict=True)
         ]
         result = join(self.oracle, self.objective, [*parts, *self._others])
         judged = result.confusion
         if self.judge is not self.oracle:
             judged = self.problem.confusion_of_rule(result.rule, self.judge)
-        return ConstrainedRule(result, judged, known)
+        return ConstrainedRule(result, judged, all_prices)
 
-    def value_by_labels(self, found: ConstrainedRule) -> float:
+    def value_by_labels(self, rule: ConstrainedRule) -> float:
         """Return the aim of a rule that was found, as labels count it."""
         if self.problem.aim.average == "instance":
             assert isinstance(self.problem, InMemory)
-            return self.problem.value_of(self.problem.decide(found.result.rule, self.link))
+            return self.problem.value_of(self.problem.decide(rule.result.rule, self.link))
         same = self.judge is self.oracle and self.objective.padding is None
         objective = self.objective if same else self.problem.objective(self.judge)
-        return objective.value(found.judged)
+        return objective.value(rule.judged)
 
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
@@ -374,6 +356,6 @@ class Search:
         _, which, piece = self.pieces[0]
         return piece.mixture_value(piece.limits.tightened(margins[list(which)]))
 
-    def counted(self, found: ConstrainedRule) -> list[SampledMetric | SampledGap]:
+    def counted(self, rule: ConstrainedRule) -> list[SampledMetric | SampledGap]:
         """Return the constraints as labels count them for a rule."""
-        return sample_constraints(self.problem, self.limits, found.judged, lambda: found.result.rule, self.link)
+        return sample_constraints(self.problem, self.limits, rule.judged, lambda: rule.result.rule, self.link)

@@ -1,7 +1,6 @@
-"""What rules that keep constraints are worth on rows that they have not seen.
+"""Estimates the value of rules with constraints on new rows, from resamples and the rows that they leave out.
 
-Owns the fits to resamples of the rows, and what the rows that these left out say of them. Must not know how margins are
-found.
+Must not know how margins are found.
 """
 
 from __future__ import annotations
@@ -80,29 +79,18 @@ class OutOfBagEstimate:
 
     def worth(self, fitted: FittedRule, n_independent: float) -> tuple[Gain, Estimate]:
         """Return what a rule fitted to so many independent rows adds to argmax on new ones, and what it is worth."""
-        spread, (_, own, more) = Spread.of(self.problem), self._influence
+        spread, (_, by_row, more) = Spread.of(self.problem), self._influence
         low, high = self.problem.aim.metric.range
         # What judges are a sample of more rows, they vary more than those do.
         share = self._share(spread, n_independent)
         value = fitted.value - self.flattery
         half = spread.quantile * spread.error(more, share)
         gain = clip_interval(value - fitted.baseline, half, low - high, high - low)
-        return Gain(*gain), Estimate(*spread.interval(value, spread.error(own, share), low, high))
+        return Gain(*gain), Estimate(*spread.interval(value, spread.error(by_row, share), low, high))
 
 
 class OutOfBagFits:
-    """Resamples of rows, to which recipes are fitted.
-
-    Parameters
-    ----------
-    rows : InMemory
-        With labels.
-    n_independent : float
-        Of how many independent rows these are a sample.
-    constraints : sequence of Constraint
-    settings : Settings
-    seed : int
-    """
+    """Resamples of rows, to which recipes are fitted."""
 
     def __init__(
         self, rows: InMemory, n_independent: float, constraints: Sequence[Constraint], settings: Settings, seed: int
@@ -135,12 +123,12 @@ class OutOfBagFits:
             if not part.source.class_weights.any():  # all labels are among the rows that were left out
                 continue
             search = self._search(r, whole)
-            found = self._fit(search, margins)
-            if found is None:
+            fit = self._fit(search, margins)
+            if fit is None:
                 continue
-            rule, left = found.result.rule, np.flatnonzero(~kept)
-            fitted.append(search.limits.values(found.judged))
-            flattered.append(search.value_by_labels(found))
+            rule, left = fit.result.rule, np.flatnonzero(~kept)
+            fitted.append(search.limits.values(fit.judged))
+            flattered.append(search.value_by_labels(fit))
             decisions[r // per_round, left] = rows.take(left).decide(rule, search.link)
         if len(fitted) * 2 < len(self.kept):
             return None
@@ -149,15 +137,15 @@ class OutOfBagFits:
         if not rounds:
             return None
         judged = [self._judged(*decided) for decided in rounds]
-        value = float(np.mean([own for own, _ in judged]))
+        value = float(np.mean([round_value for round_value, _ in judged]))
         optimism = np.mean(fitted, axis=0) - np.mean([kept for _, kept in judged], axis=0)
         flattery = float(np.mean(flattered)) - value
         return OutOfBagEstimate(*rounds[0], value, flattery * self.share, optimism * self.share)
 
     def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
         """The rows that were decided in a round, and the decisions."""
-        there = np.flatnonzero(codes[:, 0] >= 0)
-        return (self.rows, codes) if len(there) == len(codes) else (self.rows.take(there), codes[there])
+        decided = np.flatnonzero(codes[:, 0] >= 0)
+        return (self.rows, codes) if len(decided) == len(codes) else (self.rows.take(decided), codes[decided])
 
     def _judged(self, some: InMemory, codes: NDArray[Any]) -> tuple[float, FloatArray]:
         """The aim of decisions, and the values (Q,) of what is constrained."""
@@ -169,9 +157,9 @@ class OutOfBagFits:
 
     def _fit(self, search: Search, margins: FloatArray) -> ConstrainedRule | None:
         """Fit with margins, or with less where these leave no room; None if that fails too."""
-        for own in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
+        for tried_margins in (margins, margins / 2, 0 * margins) if margins.any() else (margins,):
             try:
-                return search.best(own, single=not self.settings.randomized, effort=Effort.ROUGH)
+                return search.best(tried_margins, single=not self.settings.randomized, effort=Effort.ROUGH)
             except (InfeasibleError, NoSingleRuleError):
                 continue
         return None
