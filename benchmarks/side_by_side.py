@@ -6,7 +6,7 @@
     python -m benchmarks.side_by_side --tables       side_by_side.md alone, from side_by_side.csv
 
 Every contestant is the call that its documentation shows, with its defaults; the functions below are what the page
-"Comparison with other tools" prints. Each returns a function from new rows to decisions. Everybody is given the same rows of a
+"Comparison with other tools" prints. Each returns a function from new rows to decisions. All are given the same rows of a
 draw, in turns that start with another contestant each time. Values are counted on rows that neither model nor rule has
 seen, by NumPy and scikit-learn. Time is that of the processor, the least of all draws; a warm-up comes first.
 Libraries that are not installed are left out (`pip install --group bench`).
