@@ -30,8 +30,8 @@ X_train, X_test, y_train, y_test = train_test_split(
 model = GaussianNB(var_smoothing=0.01)
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
-print(f"right: {accuracy_score(y_test, new_proba.argmax(axis=1)):.0%}")
-print(f"sure, by its own account: {new_proba.max(axis=1).mean():.0%}")
+print(f"accuracy: {accuracy_score(y_test, new_proba.argmax(axis=1)):.0%}")
+print(f"mean largest probability: {new_proba.max(axis=1).mean():.0%}")
 
 # %%
 # Abstain at a cost
@@ -49,7 +49,7 @@ print(solution.rule.describe())
 ABSTAINED = -1
 by_hand = np.where(new_proba.max(axis=1) >= 0.8, new_proba.argmax(axis=1), ABSTAINED)
 decisions = {
-    "read all": new_proba.argmax(axis=1),
+    "decide all": new_proba.argmax(axis=1),
     "0.8 by hand": by_hand,
     "abstain=0.2": solution.rule.predict(new_proba),
 }
