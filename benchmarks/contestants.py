@@ -1,7 +1,7 @@
-"""What a contestant is, and ours.
+"""The interface of the compared methods, and the methods of metricwise.
 
-Owns the contract between the driver and whoever competes: what is timed (`fit`, from the arrays as they are handed
-over), what is not (`prepare`: labels in the form a library asks for; `confusion`: what the found rule does on rows).
+Defines what is timed (`fit`, from the given arrays) and what is not (`prepare`: labels in the form that a library
+needs; `confusion`: the confusion of the rule).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Contestant:
-    """A way to find a rule.
+    """A method that finds a rule.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Contestant:
     facts: Callable[[Any], dict[str, Any]] = lambda _: {}
 
     def problems(self, workload: Workload, rows: np.ndarray) -> list[np.ndarray]:
-        """Cut probabilities or labels of several outputs into problems of one; views, not copies."""
+        """Split probabilities or labels of several outputs into problems of one output, as views."""
         if self.whole or not workload.several:
             return [rows]
         if workload.average == "macro":
@@ -67,7 +67,7 @@ class Contestant:
         return [self.fit_one(workload, part, known) for part, known in pairs]
 
     def confusion(self, workload: Workload, rules: list[Any], proba: np.ndarray, truth: np.ndarray) -> np.ndarray:
-        """Confusion tensor of the rules on some rows, in expectation over the draws of randomised ones."""
+        """Return the confusion tensor of the rules, in expectation over the draws of randomised rules."""
         pieces = []
         pairs = zip(rules, self.problems(workload, proba), self.problems(workload, truth), strict=True)
         for rule, part, known in pairs:
@@ -115,7 +115,7 @@ def metricwise_facts(solution: Any) -> dict[str, Any]:
 
 
 def ours(workload: Workload) -> list[Contestant]:
-    """One fit first; then the solvers that could take its place, and the call without options, which needs labels."""
+    """Return one fit, the alternative solvers, and the default call, which needs labels."""
     others = {"W1": ("path", "dinkelbach"), "W2": ("dinkelbach",), "W9": ("dinkelbach",)}
     solvers = ("auto", *others.get(workload.key, ()))
     fits = [
@@ -147,7 +147,7 @@ def ours(workload: Workload) -> list[Contestant]:
 
 
 def safe(peer: Contestant) -> Contestant:
-    """Let a peer say what its rule is worth on rows that it has not seen: five folds, and a sixth fit to all rows."""
+    """Return a peer with five folds, evaluated on the rows left out, and a sixth fit to all rows."""
 
     def prepare(workload: Workload, labels: np.ndarray) -> tuple[np.ndarray, Any]:
         return labels, peer.prepare(workload, labels)

@@ -1,14 +1,13 @@
-"""The call that people make, `optimize(proba, y, metric)`, beside one fit by a fixed recipe, and a peer made as safe.
+"""Time of the default call, `optimize(proba, y, metric)`, of a single fit, and of Nelder-Mead with folds.
 
     python benchmarks/default.py                    writes default.csv and default.md beside it
     python benchmarks/default.py --quick            fewer rows and rounds; writes nothing
     python benchmarks/default.py --output folder
 
-The default fits rules to resamples, judges them on the rows that those left out, and says what the rule adds on new
-rows. The fixed recipe, `confusion="labels", recalibrate=False`, is one fit and says nothing of new rows. Nelder-Mead
-over class weights, given vectorised objectives, is made as safe as the default in the way that people do it: five folds
-say what it is worth on rows that it has not seen, and a sixth fit is the rule. All take turns, and the best of the
-rounds counts. Labels are drawn from skewed probabilities, so that argmax neglects some classes.
+The default fits rules to resamples, evaluates them on the rows left out, and estimates the gain on new rows. The single
+fit, `confusion="labels", recalibrate=False`, has no estimates. Nelder-Mead over class weights, with vectorised
+objectives, is run with five folds for an estimate on held-out rows, and a sixth fit for the rule. All alternate, and
+the best of the rounds counts. Labels are drawn from skewed probabilities, so that argmax neglects some classes.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def multilabel(n_rows: int, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def safe_nelder_mead(proba: np.ndarray, y: np.ndarray, metric: Any) -> None:
-    """Five folds, each judged on what it left out, and all rows."""
+    """Fit to five folds, each evaluated on the rows left out, and to all rows."""
     fold = np.random.default_rng(0).permutation(len(y)) % 5
     for f in range(5):
         predict = nelder_mead(proba[fold != f], y[fold != f], metric)
@@ -60,7 +59,7 @@ def safe_nelder_mead(proba: np.ndarray, y: np.ndarray, metric: Any) -> None:
 
 
 def best_of(calls: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """Seconds of each call, best of the rounds, in which they take turns."""
+    """Return the seconds of each call, best of the rounds, in which the calls alternate."""
     best = [np.inf] * len(calls)
     for _ in range(rounds):
         for number, call in enumerate(calls):
@@ -128,7 +127,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     machine = facts()
     return f"""# The default call
 
-Made by `python benchmarks/default.py`, which says how. {machine["processor"]}, {machine["cores"]} cores, Python
+Made by `python benchmarks/default.py`. {machine["processor"]}, {machine["cores"]} cores, Python
 {machine["Python"]}, NumPy {machine["numpy"]}; metricwise {machine["metricwise"]}. Best of several.
 
 {table(rows)}

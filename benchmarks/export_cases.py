@@ -1,6 +1,6 @@
-"""Rules of every kind, and rows that bring out where an export could differ: ties, rounded numbers, thresholds.
+"""Rules of every kind, and rows for which an export could differ: ties, rounded numbers, thresholds.
 
-Owns what is exported and compared. Must not know formats or databases.
+Must not know formats or databases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Case:
-    """A rule and what it decides on.
+    """A rule and the rows that it decides.
 
     Parameters
     ----------
@@ -50,23 +50,23 @@ class Case:
 
     @property
     def drawn(self) -> bool:
-        """Whether decisions are drawn, in some group at least."""
+        """Return whether decisions are random, in some group at least."""
         rules = self.rule.rules if self.groups is not None else (self.rule,)
         return any(isinstance(rule, mw.MixtureRule) for rule in rules)
 
     @property
     def ours(self) -> Array:
-        """What the rule decides."""
+        """Return the decisions of the rule."""
         given = {} if self.groups is None else {"sensitive_features": self.groups}
         return np.asarray(self.rule.predict(self.proba, **given)).astype(object)
 
     @property
     def positive(self) -> bool:
-        """Whether the probability of the second of two classes is given alone."""
+        """Return whether only the probability of the second of two classes is given."""
         return self.proba.ndim == (2 if self.rule.multioutput else 1)
 
     def table(self) -> dict[str, Array]:
-        """The columns by name, as a database has them."""
+        """Return the columns by name, as in a database."""
         names = self.columns if self.rule.multioutput else [self.columns]
         result = {}
         for m, own in enumerate(names):
@@ -81,7 +81,7 @@ class Case:
 
 
 def simplex(rng: np.random.Generator, n: int, k: int) -> Array:
-    """Rows of K probabilities: smooth, of two decimals, of eighths, sure, even, and those that a float32 can hold."""
+    """Rows of K probabilities: smooth, two decimals, eighths, certain, uniform, and exact in float32."""
     smooth = rng.dirichlet(np.full(k, 0.7), n)
     parts = [
         smooth,
@@ -96,7 +96,7 @@ def simplex(rng: np.random.Generator, n: int, k: int) -> Array:
 
 
 def unit(rng: np.random.Generator, n: int, thresholds: Array) -> Array:
-    """Probabilities of one class: smooth, of two decimals, of sixteenths, and around thresholds."""
+    """Probabilities of one class: smooth, two decimals, sixteenths, and around thresholds."""
     smooth = rng.beta(0.8, 1.5, n)
     near = rng.choice(thresholds, n)
     parts = [
@@ -112,7 +112,7 @@ def unit(rng: np.random.Generator, n: int, thresholds: Array) -> Array:
 
 
 def quadratic(k: int) -> Array:
-    """A full loss: squared distances and a bit of noise, so that no two sums are alike by design."""
+    """A full loss: squared distances plus noise, so that no two sums are equal by design."""
     i = np.arange(k)
     return (i[:, None] - i) ** 2 / (k - 1) ** 2 + np.random.default_rng(k).normal(0, 0.05, (k, k)).round(3)
 
@@ -200,7 +200,7 @@ def mixtures(rng: np.random.Generator, n: int) -> list[Case]:
 
 
 def abstaining(rng: np.random.Generator, n: int) -> list[Case]:
-    """K classes by K + 1 decisions: prices on a grid, so that to abstain ties with classes."""
+    """K classes by K + 1 decisions: costs on a grid, so that abstaining ties with classes."""
     two = Loss(full=np.array([[[0.0, 1.0, 0.25], [1.0, 0.0, 0.25], [0.0, 0.0, 0.0]]]))
     chow = mw.WeightedRule(two, (np.array(["no", "yes"]),), abstain_label="ask")
     flat = Loss(diagonal=-np.array([[1.0, 1.5, 2.0, 0.0]]), offset=np.array([[0.0, 0.1, 0.2, -0.75]]))
@@ -248,6 +248,6 @@ FAMILIES: tuple[Callable[[np.random.Generator, int], list[Case]], ...] = (
 
 
 def cases(n: int, seed: int = 0) -> list[Case]:
-    """Every case, of n rows."""
+    """Return all cases with n rows."""
     rng = np.random.default_rng(seed)
     return [case for family in FAMILIES for case in family(rng, n)]

@@ -1,6 +1,6 @@
-"""Where exports run: Python, onnxruntime, DuckDB, SQLite and a PostgreSQL server of its own.
+"""Run exports in Python, onnxruntime, DuckDB, SQLite and a temporary PostgreSQL server.
 
-Owns loading rows and fetching decisions, as labels of shape (N,) or (N, M). Must not know what is compared.
+Loads rows and fetches decisions, as labels of shape (N,) or (N, M). Must not know what is compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Run = Callable[[Case], Array]
 
 
 def columns_of(case: Case) -> dict[str, Array]:
-    """The columns of a case, and the numbers that a mixture draws by."""
+    """Return the columns of a case, and the random numbers of a mixture."""
     table = {"row": np.arange(len(case.proba)), **case.table()}
     if case.drawn:
         seed = next(one.seed for one in (case.rule, *case.rule.rules) if isinstance(one, mw.MixtureRule))
@@ -36,14 +36,14 @@ def columns_of(case: Case) -> dict[str, Array]:
 
 
 def query(case: Case, dialect: str, table: str = "t") -> str:
-    """The statement that decides every row, in order."""
+    """Return the statement that decides every row, in order."""
     draw, group = "draw" if case.drawn else None, None if case.groups is None else "group"
     text = mw.export.to_sql(case.rule, case.columns, dialect, draw=draw, group=group)
     return f'SELECT {text} FROM {table} ORDER BY "row"'
 
 
 def labels(rows: list[Any], case: Case) -> Array:
-    """Decisions as fetched, in the labels of the rule."""
+    """Return fetched decisions as labels of the rule."""
     array = np.array(rows, dtype=object)
     return array if case.rule.multioutput else array[:, 0]
 
@@ -103,7 +103,7 @@ def in_sqlite(case: Case) -> Array:
 
 
 class Postgres:
-    """A PostgreSQL server in a folder of its own, reached through a socket there."""
+    """A PostgreSQL server in a temporary folder, reached through a socket there."""
 
     def __init__(self, programs: Path, folder: Path, user: list[str]) -> None:
         self.programs, self.folder, self.user = programs, folder, user
@@ -154,14 +154,14 @@ class Postgres:
 
     @staticmethod
     def typed(texts: list[str], case: Case) -> Array:
-        """What stands in a CSV file, as labels."""
+        """Return an entry of a CSV file as a label."""
         kind = case.rule.classes[0].dtype.kind
         read = {"U": str, "O": str, "i": int, "f": float, "b": lambda text: text == "t"}[kind]
         return np.array([None if text == "" else read(text) for text in texts], dtype=object)
 
 
 def find_postgres() -> Path | None:
-    """The folder of PostgreSQL's programs: that of Debian's newest, or wherever initdb is on the path."""
+    """Return the folder of PostgreSQL's programs: Debian's newest, or that of initdb on the path."""
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     if debian:
         return debian[-1]
@@ -171,7 +171,7 @@ def find_postgres() -> Path | None:
 
 @contextmanager
 def postgres() -> Iterator[Postgres | None]:
-    """A server that is there while it is needed; None without PostgreSQL (Debian: apt-get install postgresql)."""
+    """Yield a running server; None without PostgreSQL (Debian: apt-get install postgresql)."""
     programs = find_postgres()
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     if programs is None or (root and shutil.which("runuser") is None):

@@ -1,14 +1,14 @@
-"""Whether exported rules decide as `rule.predict` does: a million rows, every format, every kind of target.
+"""Compare the decisions of exported rules with `rule.predict`: a million rows, every format, every target.
 
     python -m benchmarks.export_equality                    writes export_equality.csv and export_equality.md beside it
     python -m benchmarks.export_equality --output folder
     python -m benchmarks.export_equality --rows 10000       a quick look; writes nothing unless given a folder
 
-Needs ``pip install --group test`` (onnxruntime, DuckDB, sqlglot) and, for its rows, PostgreSQL (Debian:
-``apt-get install postgresql``; the script starts a server of its own and stops it). Rows are smooth, rounded to two
-decimals, tied, and next to thresholds. Behind a link, decisions may differ where the scores of the two decisions are
-within 1e-9 of one another, for exp, log and powers differ in the last bit from library to library: those are counted
-apart. Anything beyond that makes the script fail.
+Needs ``pip install --group test`` (onnxruntime, DuckDB, sqlglot) and, for its column, PostgreSQL (Debian: ``apt-get
+install postgresql``; the script starts and stops a server). Rows are smooth, rounded to two decimals, tied, and next to
+thresholds. With recalibration, decisions may differ if the scores of the two decisions are within 1e-9, because exp,
+log and powers differ in the last bit between libraries: these are counted separately. Any other difference makes the
+script fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CLOSE = 1e-9
 
 
 def score_gaps(case: Case, ours: np.ndarray, theirs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """How far apart the scores of two decisions are, for some rows: by NumPy's own exp and log, and matrix products."""
+    """Return the differences of the scores of two decisions, computed with NumPy."""
     rule, proba = case.rule, case.proba[rows].astype(np.float64)
     if case.positive:
         proba = np.stack([1 - proba, proba], axis=-1)
@@ -57,7 +57,7 @@ def score_gaps(case: Case, ours: np.ndarray, theirs: np.ndarray, rows: np.ndarra
 
 
 def compare(case: Case, where: str, run: Any) -> dict[str, Any]:
-    """One line of the table."""
+    """Return one row of the table."""
     ours = case.ours
     start = time.perf_counter()
     theirs = run(case)
@@ -88,7 +88,7 @@ def single(case: Case) -> Case:
 
 
 def run_all(n_rows: int, server: Any) -> list[dict[str, Any]]:
-    """Every case, in every place, in both precisions where the place has them."""
+    """Yield every case in every engine, in both precisions where supported."""
     places: list[tuple[str, Any, bool]] = [
         ("Python", in_python, False),
         ("onnxruntime", in_onnxruntime, True),
@@ -111,7 +111,7 @@ def run_all(n_rows: int, server: Any) -> list[dict[str, Any]]:
 
 
 def markdown(lines: list[dict[str, Any]], server: Any) -> str:
-    """The page: a row per kind of rule, a column per place."""
+    """Return the page: a row for each kind of rule, a column for each engine."""
     known = facts()
     versions = [f"metricwise {known['metricwise']}", f"Python {known['Python']}", f"NumPy {known['numpy']}"]
     versions += [f"{name} {installed(name)}" for name in ("onnx", "onnxruntime", "duckdb", "sqlglot")]
@@ -132,17 +132,17 @@ def markdown(lines: list[dict[str, Any]], server: Any) -> str:
     )
     return f"""# Exports decide as the rule does
 
-Made by `python -m benchmarks.export_equality`, which says how. Rows of {lines[0]["rows"]:,} that an export decides
-otherwise than `rule.predict` on the same numbers; {total:,} rows compared in all. Rows are smooth, rounded to two
-decimals, tied, and next to thresholds.{absent}
+Made by `python -m benchmarks.export_equality`. The table shows how many of {lines[0]["rows"]:,} rows an export
+decides differently from `rule.predict`; {total:,} rows are compared in all. Rows are smooth, rounded to two decimals,
+tied, and next to thresholds.{absent}
 
 {table(list(found.values()), left=2)}
 
-Without a link no row may differ. Behind one, rows may differ where the scores of the two decisions are within 1e-9 of
-one another, for libraries differ in the last bit of exp, log and powers. Rows that differ beyond that: **{beyond}**.
-Where the probability of one of two classes is given alone, one row in twenty was put at the threshold of the rule
-behind the link, or at a double next to it. A dash: SQL divides scores that are normalised in double precision only,
-and ONNX takes no rules by group.
+Without recalibration no row may differ. With recalibration, rows may differ if the scores of the two decisions are
+within 1e-9, because libraries differ in the last bit of exp, log and powers. Rows that differ beyond that:
+**{beyond}**. If only the probability of one of two classes is given, one row in twenty is at the threshold of the rule,
+or at a neighbouring double. A dash: not supported (SQL normalises scores in double precision only, and ONNX has no
+rules by group).
 
 {", ".join(versions)}; {known["processor"]}.
 """

@@ -1,17 +1,16 @@
-"""Promises about groups beside fairlearn's ThresholdOptimizer and error-parity, on the same labels and on new rows.
+"""Constraints on groups compared with fairlearn's ThresholdOptimizer and error-parity.
 
     python -m benchmarks.fairness                           writes fairness.csv and fairness.md beside it
     python -m benchmarks.fairness --repeats 3               a minute's worth, writes nothing
     python -m benchmarks.fairness --tables                  fairness.md alone, from fairness.csv
 
-`peers`: everybody is given the same probabilities, labels and groups, and returns a randomised rule. Its aim and the
-largest difference between groups are counted on these rows exactly, by the probability of every decision (fairlearn,
-metricwise) or by the operating points that it reports (error-parity).
-`new`: draws of a world whose true class probabilities are known; a rule that is fitted to some rows is judged by 40,000
-others, with and without `confidence`.
+`peers`: all libraries get the same probabilities, labels and groups, and return a randomised rule. Its metric and the
+largest difference between groups are computed exactly on these rows, from the probability of every decision (fairlearn,
+metricwise) or from the reported operating points (error-parity). `new`: draws of a problem with known class
+probabilities; a rule is fitted to some rows and evaluated on 40,000 others, with and without `confidence`.
 
-error-parity needs NumPy 1 (it asks for cvxpy below 1.4), so that it is in a dependency group of its own:
-`pip install --group bench --group bench-error-parity` into an environment of its own. Who is not installed is left out.
+error-parity needs NumPy 1 (it requires cvxpy below 1.4), and has a separate dependency group: run `pip install --group
+bench --group bench-error-parity` in a separate environment. Libraries that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ HERE = Path(__file__).parent
 REPEATS = 100
 N_NEW = 40_000
 COLUMNS = ("part", "case", "rows", "repetition", "who", "aim", "violation", "promised", "ms", "error")
-HEAD = """# Promises about groups
+HEAD = """# Constraints on groups
 
-Made by `python -m benchmarks.fairness`, which says how; all repetitions are in `fairness.csv`. {processor}, {cores}
+Made by `python -m benchmarks.fairness`; all repetitions are in `fairness.csv`. {processor}, {cores}
 cores, Python {Python}, NumPy {numpy}, fairlearn {fairlearn}, error-parity {parity}; metricwise {metricwise}. Times are
-those of the processor.
+processor times.
 """
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Probabilities of class 1, labels and groups of rows; the true probabilities where they are known."""
+    """Probabilities of class 1, labels and groups of rows; the true probabilities if they are known."""
 
     p: np.ndarray
     y: np.ndarray
@@ -57,7 +56,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of everybody."""
+    """The metric and constraint of all libraries."""
 
     aim: str
     promise: str
@@ -72,7 +71,7 @@ class Task:
 
 
 def world(rng: np.random.Generator, n: int, n_groups: int = 2) -> Rows:
-    """Groups of different size, base rate and signal; what is given is tempered, as models have it."""
+    """Groups of different size, base rate and signal; the given probabilities are tempered, like those of models."""
     group = np.minimum(rng.geometric(0.45, n) - 1, n_groups - 1)
     score = rng.normal(0.9 * group - 1.0, 1.0 + 0.3 * group)
     truth = 1 / (1 + np.exp(-1.3 * score))
@@ -194,14 +193,14 @@ if find_spec("error_parity") is not None:
 
 
 def aim_of(name: str, decided: np.ndarray, y: np.ndarray) -> float:
-    """Accuracy or balanced accuracy of probabilities of deciding 1; y may be probabilities too."""
+    """Return accuracy or balanced accuracy of probabilities of deciding 1; y may be probabilities too."""
     hits = np.array([np.sum((1 - decided) * (1 - y)), np.sum(decided * y)])
     size = np.array([np.sum(1 - y), np.sum(y)])
     return float(hits.sum() / size.sum() if name == "accuracy" else np.mean(hits / size))
 
 
 def violation_of(name: str, decided: np.ndarray, y: np.ndarray, group: np.ndarray) -> float:
-    """The largest difference between two groups."""
+    """Return the largest difference between two groups."""
     parts = [group == g for g in np.unique(group)]
     if name == "demographic_parity":
         rates = np.array([[decided[own].mean()] for own in parts])
@@ -211,7 +210,7 @@ def violation_of(name: str, decided: np.ndarray, y: np.ndarray, group: np.ndarra
 
 
 def peers(task: tuple[str, int]) -> list[dict[str, Any]]:
-    """Everybody on one problem."""
+    """Run all libraries on one problem."""
     case, repeats = task
     rows = PROBLEMS[case]()
     out = []
@@ -243,7 +242,7 @@ NEW_SIZES = (2_000, 8_000)
 
 
 def new_rows(task: tuple[int, int, int]) -> list[dict[str, Any]]:
-    """One draw: what becomes of a promise on new rows."""
+    """Return one draw: whether the constraint holds on new rows."""
     which, n, number = task
     asked = NEW_TASKS[which]
     rng = np.random.default_rng([11, n, number])
@@ -300,8 +299,8 @@ def peers_text(rows: list[dict[str, Any]]) -> str:
 
     return f"""## The same labels
 
-{len(cells)} problems. A better aim of somebody else at no more violation: {told(behind)}. Somebody else faster:
-{told(slower)}. *Refused*: fairlearn takes no tolerance for equalised odds.
+{len(cells)} problems. Another library has a better metric without a larger violation: {told(behind)}. Another
+library is faster: {told(slower)}. *Refused*: fairlearn has no tolerance for equalised odds.
 
 {table(cells)}
 """
@@ -330,9 +329,10 @@ def new_text(rows: list[dict[str, Any]]) -> str:
             )
     return f"""## New rows
 
-{len(by(rows, "repetition"))} draws, judged by the true class probabilities of {N_NEW:,} rows. *Kept*: how often the
-largest difference between groups is within the bound on them. `confidence=0.95` should keep it in 95 % of draws; what
-is exact on the rows given keeps it in about half of them, or fewer where several differences are to be kept at once.
+{len(by(rows, "repetition"))} draws, evaluated with the true class probabilities of {N_NEW:,} rows. *Kept*: share of
+draws in which the largest difference between groups is within the bound on them. `confidence=0.95` should satisfy it in
+95 % of the draws; rules that satisfy it exactly on the given rows do so in about half, or
+fewer with several differences.
 
 {table(cells, left=1)}
 """

@@ -1,11 +1,11 @@
-"""How time grows with rows, classes and outputs, for fitting and for predicting, with the slope.
+"""Scaling of the time with rows, classes and outputs, for fitting and for predicting.
 
     python benchmarks/growth.py                     writes growth.csv, growth.md and growth.png beside it
     python benchmarks/growth.py --scale 0.01        a hundredth of the largest sizes; writes nothing
     python benchmarks/growth.py --output folder
 
 Each point is the best of several calls in one process after a warm-up. A slope is that of log time over log size,
-fitted to the larger half of the sizes: 1 is linear. Fitting counts with the labels and fits one recipe, without
+fitted to the larger half of the sizes: 1 is linear. Fitting counts labels and fits one recipe, without
 cross-validation.
 """
 
@@ -61,7 +61,7 @@ class Series:
 
 
 def some_classes(rows: int, classes: int, outputs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Calibrated probabilities whose priors fall by a factor of seven, however many classes there are."""
+    """Calibrated probabilities whose priors decrease by a factor of seven, for any number of classes."""
     rng = np.random.default_rng(0)
     shape = (rows, classes) if outputs is None else (rows, outputs, classes)
     proba = softmax(2.75 * rng.standard_normal(shape) - np.linspace(0, 2, classes))
@@ -96,7 +96,7 @@ def random_cost(classes: int) -> Any:
 
 
 def predicting(full: bool, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> Any:
-    """Prediction with a full loss, or with one that is diagonal plus offset."""
+    """Prediction with a full loss, or with a diagonal-plus-offset loss."""
 
     def prepare(size: int) -> Prepared:
         proba, y = data(size)
@@ -176,7 +176,7 @@ def predictions(classes: tuple[int, ...], outputs: tuple[int, ...]) -> list[Seri
 
 
 def best_seconds(call: Prepared) -> float:
-    """Best of as many calls as fit into a while, of two at least; the first is the warm-up where it is short."""
+    """Return the best of the calls that fit into a time limit, of at least two; a short first call is the warm-up."""
     times: list[float] = []
     while len(times) < 2 or (sum(times) < LEAST_SECONDS and len(times) < MOST_CALLS):
         start = time.perf_counter()
@@ -228,7 +228,7 @@ def markdown(found: Found, scale: float) -> str:
     part = "" if scale == 1 else f"\n**Only up to {scale:g} of the sizes: nothing below is a result.**\n"
     return f"""# Growth
 
-Made by `python benchmarks/growth.py`, which says how. {machine["processor"]}, {machine["cores"]} cores; metricwise
+Made by `python benchmarks/growth.py`. {machine["processor"]}, {machine["cores"]} cores; metricwise
 {machine["metricwise"]}.
 {part}
 The slope is that of log time over log size in the larger half of the sizes: 1 is linear, 2 quadratic.

@@ -1,15 +1,15 @@
-"""MetricOptimalClassifierCV against scikit-learn's TunedThresholdClassifierCV where the latter is at home.
+"""Compare MetricOptimalClassifierCV with scikit-learn's TunedThresholdClassifierCV on binary targets.
 
     python benchmarks/home_ground.py              writes home_ground.csv, home_ground.md and a table in the docs
     python benchmarks/home_ground.py --seeds 2    a minute's worth, writes nothing
 
-Home is a binary target and a metric of scikit-learn's. Both contestants have their defaults, the same model and the
-same folds. Each seed draws 3,000 rows, about 7 % of them positive, and 20,000 more that neither has seen: draws are
-independent, so the standard error over seeds is that of the mean.
+Targets are binary and metrics are those of scikit-learn. Both classifiers have their defaults, the same model and the
+same folds. Each seed draws 3,000 rows, about 7 % of them positive, and 20,000 new ones: draws are independent, so the
+standard error over seeds is that of the mean.
 
-What the folds and the refitted model say is computed once for each model and seed; both contestants are then fitted to
-a model that repeats it. So their time is that of tuning, but for what it takes to go through folds at all, and that is
-measured and taken off. It is processor time, on one thread.
+The predictions of the folds and the refitted model are computed once for each model and seed; both classifiers are then
+fitted to a model that replays them. Their time is that of tuning, without the measured overhead of the folds. It is
+processor time, on one thread.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ PAGE = HERE.parent / "docs" / "generalisation.md"
 SEEDS = 20
 N_FIT, N_NEW = 3_000, 20_000
 METRICS = ("f1", "matthews_corrcoef", "cohen_kappa", "balanced_accuracy")
-HEAD = """# On the home ground of TunedThresholdClassifierCV
+HEAD = """# Comparison with TunedThresholdClassifierCV on binary targets
 
-Made by `python benchmarks/home_ground.py`, which says how.
+Made by `python benchmarks/home_ground.py`.
 
 {machine}
 
@@ -55,7 +55,7 @@ def linear(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bent(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds with a product, a kink and a step beside what is linear."""
+    """Log-odds with a product, a kink and a step besides the linear part."""
     X = rng.normal(size=(n, 6))
     bends = 1.2 * X[:, 0] * X[:, 1] + 1.2 * np.abs(X[:, 2]) + 1.5 * (X[:, 3] > 1)
     return X, labels(rng, 0.8 * X[:, 0] + 0.6 * X[:, 1] + bends - 5.1)
@@ -78,7 +78,7 @@ def scorer_of(metric: str) -> Any:
 
 
 def repetition(family: str, seed: int, n_fit: int = N_FIT, n_new: int = N_NEW) -> list[dict[str, Any]]:
-    """One draw: for each metric, what argmax and both contestants are worth on new rows, and how long tuning took."""
+    """Return one draw: for each metric, the values of argmax and both classifiers on new rows, and the tuning times."""
     draw, model = FAMILIES[family]
     X, y = draw(np.random.default_rng([list(FAMILIES).index(family), seed]), n_fit + n_new)
     number = np.arange(n_fit + n_new)[:, None]
@@ -98,13 +98,13 @@ def repetition(family: str, seed: int, n_fit: int = N_FIT, n_new: int = N_NEW) -
 
 
 def go_through(known: Replay, X: np.ndarray, y: np.ndarray, splits: list[Any]) -> None:
-    """What both contestants do beside tuning: fit and ask a model for each fold, then fit one to all rows."""
+    """Do what both classifiers do besides tuning: fit and predict for each fold, then fit to all rows."""
     cross_val_predict(known, X, y, cv=splits, method="predict_proba")
     known.fit(X, y)
 
 
 def repetitions(seeds: int, jobs: int) -> list[dict[str, Any]]:
-    """All of them, in order, however many processes there are."""
+    """Return all repetitions in order, for any number of processes."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"  # the processes that follow read it when they load their libraries
     tasks = [(family, seed) for seed in range(seeds) for family in FAMILIES]
@@ -143,7 +143,7 @@ def cell(family: str, metric: str, rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def verdict(mean: float, error: float) -> str:
-    """Is ours better or worse by more than chance explains?"""
+    """Return whether the difference exceeds the noise, and its direction."""
     if abs(mean) <= BEYOND_NOISE * error:
         return ""
     return "above" if mean > 0 else "below"
@@ -163,7 +163,7 @@ def overall(found: list[dict[str, Any]]) -> tuple[float, float]:
 
 
 def summary(found: list[dict[str, Any]]) -> str:
-    """What is found, in words and as a table."""
+    """Return the results as text and a table."""
     rows = cells(found)
     mean, error = overall(found)
     above, below = (sum(row["beyond noise"] == side for row in rows) for side in ("above", "below"))

@@ -1,8 +1,7 @@
-"""Worlds for the benchmark of intervals: rows that depend on one another in known ways, and their population.
+"""Synthetic problems for the benchmark of intervals: dependent rows, and their population.
 
-A world draws samples (what `optimize` and `evaluate` take, with their options) and has one large population of
-independent rows whose true class probabilities are known. The judge must be independent: nothing of metricwise is
-imported.
+A problem draws samples (the arguments of `optimize` and `evaluate`) and has one large population of independent rows
+with known class probabilities. Evaluation must be independent: nothing of metricwise is imported.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CHECK_COST = 5.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows as they are handed to metricwise: probabilities, labels, and options such as groups or weights."""
+    """The arguments of metricwise: probabilities, labels, and options such as groups or weights."""
 
     proba: np.ndarray
     y: np.ndarray
@@ -41,7 +40,7 @@ class Population:
 
 @dataclass(frozen=True)
 class World:
-    """A way to draw samples of some number of rows, and the population that they are drawn from."""
+    """A synthetic problem: draws samples of any size, and has the population that they are drawn from."""
 
     name: str
     draw: Callable[[np.random.Generator, int], Sample]
@@ -67,7 +66,7 @@ def population_of(world: Callable[[np.random.Generator, int], Draw]) -> Callable
 
 
 def copied(n_copies: int) -> World:
-    """Independent rows, each of them several times."""
+    """Independent rows, each of them repeated."""
 
     def draw(rng: np.random.Generator, n_rows: int) -> Sample:
         rows = binary(rng, n_rows // n_copies)
@@ -94,7 +93,7 @@ def frequency_table() -> World:
 
 
 def mixed(rng: np.random.Generator, visible: np.ndarray, hidden: np.ndarray) -> Draw:
-    """Rows of one visible and one hidden standard normal cause: the model sees the first alone."""
+    """Rows of one visible and one hidden standard normal cause: the model uses only the first."""
     score, rest = np.zeros((len(visible), 2)), np.zeros((len(visible), 2))
     score[:, 1] = -1.5 + 2.2 * visible
     rest[:, 1] = hidden
@@ -103,7 +102,7 @@ def mixed(rng: np.random.Generator, visible: np.ndarray, hidden: np.ndarray) -> 
 
 
 def unrelated(rng: np.random.Generator, n_rows: int) -> Draw:
-    """The population of the worlds whose rows depend on one another."""
+    """The population of the problems with dependent rows."""
     return mixed(rng, *rng.normal(size=(2, n_rows)))
 
 
@@ -120,7 +119,7 @@ def grouped(size: int) -> World:
 
 
 def autoregressive(rho: float) -> World:
-    """Rows in time: both causes are autoregressive."""
+    """Time series: both causes are autoregressive."""
 
     def draw(rng: np.random.Generator, n_rows: int) -> Sample:
         rows = mixed(rng, walk(rng, n_rows, rho), walk(rng, n_rows, rho))
@@ -139,7 +138,7 @@ def walk(rng: np.random.Generator, n_rows: int, rho: float) -> np.ndarray:
 
 
 def fraud(rng: np.random.Generator, n_rows: int, amounts: np.ndarray) -> tuple[Draw, np.ndarray]:
-    """One row in ten is a fraud; missing it costs its amount, checking costs the same for all."""
+    """One row in ten is a fraud; missing it costs its amount, checking has a constant cost."""
     score = np.zeros((n_rows, 2))
     score[:, 1] = -3.5 + 2.2 * rng.normal(size=n_rows)
     cost = np.zeros((n_rows, 2, 2))

@@ -1,14 +1,14 @@
-"""Do 95 % intervals hold, and are promises kept? Samples of worlds whose population is known.
+"""Coverage of 95 % intervals and validity of constraints on synthetic data with a known population.
 
     python -m benchmarks.intervals                          writes intervals.csv and intervals.md beside it
     python -m benchmarks.intervals "in time"                cells whose name has this text anew, the others as stored
     python -m benchmarks.intervals --draws 20               a quick look, writes nothing
 
-Every cell draws a world many times: independent rows, copies of rows, tables of frequencies, groups, rows in time,
-costs with a long tail, too few labels. `evaluate` gets a threshold, `optimize` is called with its defaults, with and
-without a constraint. Every interval is compared with the truth: the value of the returned rule in a population of
-200,000 independent rows, counted with their true class probabilities. Calls that take less than a tenth of a second are
-drawn 1,000 times, others 300 times.
+Every cell draws a synthetic problem many times: independent rows, copies of rows, frequency tables, groups, time
+series, costs with a long tail, too few labels. `evaluate` gets a threshold; `optimize` is called with its defaults,
+with and without a constraint. Every interval is compared with the true value: that of the returned rule in a population
+of 200,000 independent rows, computed with their true class probabilities. Calls of less than 0.1 s are drawn 1,000
+times, others 300 times.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Intervals = dict[str, tuple[float, float, float]]  # of a quantity: low, high, t
 
 @dataclass(frozen=True)
 class Cell:
-    """A world, a number of rows and a call, drawn so many times."""
+    """A synthetic problem, a number of rows, a call, and the number of draws."""
 
     world: World
     n_rows: int
@@ -140,7 +140,7 @@ CALLS = (evaluate_threshold, F1, PRECISION_FLOOR, RECALL_FLOOR)
 
 
 def cells() -> list[Cell]:
-    """All cells; how often each is drawn follows from the time of a call, as measured on an idle core."""
+    """Return all cells; the number of draws follows from the time of a call, as measured on an idle core."""
     out = [Cell(BINARY, n_rows, call) for n_rows in (1_000, 4_000) for call in CALLS]
     out += [
         Cell(BINARY, 300, evaluate_threshold),
@@ -172,7 +172,7 @@ def population_of(number: int) -> Population:
 
 
 def run_batch(task: tuple[int, int, int]) -> tuple[int, list[Intervals | None]]:
-    """Some draws of the cell of a number."""
+    """Return some draws of a cell."""
     number, first, last = task
     cell = cells()[number]
     population = population_of(number)
@@ -184,7 +184,7 @@ def run_batch(task: tuple[int, int, int]) -> tuple[int, list[Intervals | None]]:
 
 
 def run(numbers: Sequence[int], draws: int | None, jobs: int) -> Iterator[tuple[int, list[Intervals | None]]]:
-    """Batches of draws as they are made."""
+    """Yield batches of draws as they are computed."""
     tasks = []
     for number in numbers:
         n_draws = min(draws or math.inf, cells()[number].draws)
@@ -193,7 +193,7 @@ def run(numbers: Sequence[int], draws: int | None, jobs: int) -> Iterator[tuple[
 
 
 def summarize(cell: Cell, results: list[Intervals | None]) -> list[dict[str, Any]]:
-    """One line per quantity of a cell: how many intervals hold the truth, or lie beside it."""
+    """Return one row per quantity of a cell: how many intervals cover the true value, or miss it on each side."""
     by_quantity: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for result in results:
         for quantity, interval in (result or {}).items():
@@ -229,13 +229,13 @@ def binomial_limits(hits: int, n: int, level: float = 0.99) -> tuple[float, floa
 
 
 def coverage_holds(line: dict[str, Any]) -> bool:
-    """Whether the 99 % limits of a coverage leave room for the range that is asked for."""
+    """Return whether the 99 % limits of a coverage overlap the required range."""
     low, high = binomial_limits(line["hits"], line["counted"])
     return low <= COVERAGE[1] and high >= COVERAGE[0]
 
 
 def promise_holds(line: dict[str, Any]) -> bool:
-    """Whether promises are broken in few of all draws, and kept often where many were made."""
+    """Return whether constraints are violated in few of all draws, and hold in most guaranteed ones."""
     broken = (line["counted"] - line["hits"]) / line["draws"]
     often = line["counted"] * 2 < line["draws"] or line["hits"] >= LEAST_KEPT * line["counted"]
     return often and broken <= 1 - CONFIDENCE + 2 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / line["draws"])
@@ -270,7 +270,7 @@ def promise_row(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def brief_rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row per world and number of rows: the lowest and the highest coverage, and what became of promises."""
+    """Return one row per problem and size: the range of the coverage, and the results of constraints."""
     by_world: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in lines:
         by_world[", ".join(line["cell"].split("; ")[:2])].append(line)
@@ -296,13 +296,13 @@ def brief_rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def between(shares: Sequence[float]) -> str:
-    """The lowest and the highest of some shares; nothing if there are none."""
+    """Return the range of shares as text; empty if there are none."""
     return f"{min(shares):.1%} to {max(shares):.1%}" if shares else ""
 
 
-HEAD = """# Intervals and promises in worlds that are known
+HEAD = """# Intervals and constraints on synthetic data
 
-Made by `python -m benchmarks.intervals`, which says how; all counts are in `intervals.csv`. {processor}, {cores} cores,
+Made by `python -m benchmarks.intervals`; all counts are in `intervals.csv`. {processor}, {cores} cores,
 Python {Python}, NumPy {numpy}; metricwise {metricwise}.
 """
 
@@ -321,9 +321,9 @@ def report(lines: list[dict[str, Any]]) -> str:
         text += f"""
 ## Intervals
 
-A 95 % interval should cover the truth in {COVERAGE[0]:.0%} to {COVERAGE[1]:.0%} of the draws; a cell fails only if the
-99 % limits of its coverage exclude that range. *Too low*: the whole interval is below the truth. Gains are counted
-where a rule was returned; where argmax is kept, the gain is 0. Cells that fail: {fallen[0]} of {len(coverages)}.
+A 95 % interval should cover the true value in {COVERAGE[0]:.0%} to {COVERAGE[1]:.0%} of the draws; a cell fails only if
+the 99 % limits of its coverage exclude that range. *Too low*: the whole interval is below the true value. Gains are
+counted if a rule was returned; if argmax is kept, the gain is 0. Cells that fail: {fallen[0]} of {len(coverages)}.
 
 {table([coverage_row(line) for line in coverages], left=2)}
 """
@@ -331,8 +331,8 @@ where a rule was returned; where argmax is kept, the gain is 0. Cells that fail:
         text += f"""
 ## Promises
 
-A constraint is promised where `optimize` reports it with a confidence of {CONFIDENCE:g}. It should be broken in at most
-{1 - CONFIDENCE:.0%} of all draws (plus two standard errors), and be kept in at least {LEAST_KEPT:.0%} of the draws in
+A constraint is promised if `optimize` reports it with a confidence of {CONFIDENCE:g}. It should be violated in at most
+{1 - CONFIDENCE:.0%} of all draws (plus two standard errors), and hold in at least {LEAST_KEPT:.0%} of the draws in
 which it was promised, if these are at least half. Cells that fail: {fallen[1]} of {len(promises)}.
 
 {table([promise_row(line) for line in promises], left=1)}
@@ -345,7 +345,7 @@ which it was promised, if these are at least half. Cells that fail: {fallen[1]} 
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file, numbers as numbers; none if there is no file."""
+    """Return the rows of a file, numbers as numbers; none without a file."""
     if not path.exists():
         return []
     with path.open(newline="") as file:

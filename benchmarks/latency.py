@@ -1,13 +1,12 @@
-"""What a small call costs: importing the package, one small fit, one row predicted.
+"""Latency of small calls: importing the package, one small fit, one predicted row.
 
     python benchmarks/latency.py                    writes latency.csv and latency.md beside it
     python benchmarks/latency.py --output folder
     python benchmarks/latency.py --quick            fewer tries; writes nothing
 
-Importing is timed in fresh processes whose NumPy is loaded already, so that what is seen comes on top of NumPy's own.
-The package loads its parts on first use, so reaching `optimize` is timed too; ``-X importtime`` says which modules that
-goes to. A row is predicted against NumPy's floor, ``(p @ L).argmin(axis=1)`` on
-the same row, which checks nothing and gives no labels back.
+Importing is timed in new processes in which NumPy is already loaded. The package loads its parts on first use, so the
+import of `optimize` is timed too; ``-X importtime`` gives the time by module. Predicting a row is compared with ``(p @
+L).argmin(axis=1)`` in NumPy, without validation and labels.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ ON_TOP = re.compile(r"import time:\s*(\d+) \|\s*(\d+) \|( *)(\S+)")
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in a fresh process that finds its bytecode, as that of an installed package."""
+    """Run Python in a new process with cached bytecode, like that of an installed package."""
     variables = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     variables["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "metricwise-latency-bytecode")
     return subprocess.run([sys.executable, *arguments], env=variables, capture_output=True, text=True, check=True)
 
 
 def import_seconds(before: str, timed: str, tries: int) -> float:
-    """Least time that fresh processes need for a statement after another one."""
+    """Return the least time that new processes need for a statement after another one."""
     code = CLOCK.format(before=before, timed=timed)
     return min(float(python("-c", code).stdout) for _ in range(tries))
 
 
 def import_times(tries: int, heaviest: int = 8) -> tuple[float, list[tuple[str, float]]]:
-    """Seconds that ``-X importtime`` charges to metricwise without NumPy, and the modules that most of it goes to."""
+    """Return the seconds that ``-X importtime`` reports for metricwise without NumPy, and the slowest modules."""
     best: list[tuple[str, float]] | None = None
     for _ in range(tries):
         lines = python("-X", "importtime", "-c", "import numpy; from metricwise import optimize").stderr.splitlines()
@@ -134,7 +133,7 @@ def markdown(rows: list[dict[str, Any]], heaviest: list[tuple[str, float]]) -> s
     modules = [{"module": name, "ms": significant(1e3 * own)} for name, own in heaviest]
     return f"""# Latency
 
-Made by `python benchmarks/latency.py`, which says how. {machine["processor"]}, Python {machine["Python"]}, NumPy
+Made by `python benchmarks/latency.py`. {machine["processor"]}, Python {machine["Python"]}, NumPy
 {machine["numpy"]}; metricwise {machine["metricwise"]}. Best of several.
 
 {table(rows)}

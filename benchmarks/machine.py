@@ -1,6 +1,6 @@
-"""The machine: how fast its memory is read, what it is, and how much memory a call needed.
+"""Properties of the machine: memory bandwidth, description, and peak memory of calls.
 
-Owns what is asked of the operating system. Must not know workloads.
+Queries the operating system. Must not know workloads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def cores() -> int:
 
 
 def bandwidth(megabytes: int = 512, tries: int = 8) -> float:
-    """Bytes per second at which all cores together read an array once: the best of several ways and tries."""
+    """Return the bytes per second at which all cores together read an array: the best of several methods and tries."""
     array = np.ones(megabytes * 2**20 // 8)
     best = 0.0
     with ThreadPoolExecutor(2 * cores()) as pool:
@@ -61,7 +61,7 @@ def installed(package: str) -> str:
 
 
 def kernels() -> str:
-    """Which kernels metricwise uses, and on how many threads, in its own words."""
+    """Return which kernels metricwise uses, and the number of threads."""
     from metricwise import kernels
 
     in_use = getattr(kernels, "in_use", lambda: "numpy")()
@@ -89,7 +89,7 @@ def facts() -> dict[str, str]:
 
 
 def resident(field: str) -> int:
-    """Bytes of ``VmRSS`` (now) or ``VmHWM`` (the most since the last reset)."""
+    """Return the bytes of ``VmRSS`` (now) or ``VmHWM`` (the peak since the last reset)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1]) * 1024
@@ -97,7 +97,7 @@ def resident(field: str) -> int:
 
 
 def peak_of(action: Callable[[], Any]) -> int | None:
-    """Bytes that a call needed at its peak beyond what was there before it; None where Linux does not say."""
+    """Return the peak memory of a call beyond what was used before; None if not on Linux."""
     if sys.platform != "linux":
         return None
     gc.collect()

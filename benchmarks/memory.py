@@ -1,12 +1,12 @@
-"""What a call needs in memory beside its input: the default one, and the one that the speed is measured of.
+"""Peak memory of a call beyond its input: the default call, and a single fit.
 
     python benchmarks/memory.py                     writes memory.csv and memory.md beside it
     python benchmarks/memory.py --output folder
     python benchmarks/memory.py --quick             fewer rows and tries; writes nothing
 
-Each call runs in processes of its own, which load the rows, warm up on a thousand of them, so that all is imported, and
-then say by how much the resident memory rose at its peak during the call; the largest of several counts. The time is
-the best of further calls in the same processes. Needs Linux.
+Each call runs in new processes, which load the rows, warm up on a thousand of them, and report the increase of the
+resident memory at its peak during the call; the largest of several counts. The time is the best of further calls in the
+same processes. Needs Linux.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ CALLS = [
 
 
 def measure(folder: Path, call: Call, tries: int) -> dict[str, Any]:
-    """Make a call in this process: bytes of its input, its peak beyond them, and seconds."""
+    """Call in this process, and return the bytes of the input, the peak beyond them, and the seconds."""
     workload = call.rows
     proba, y = load(folder, workload.law)
     proba = np.ascontiguousarray(proba, dtype=call.dtype)
@@ -121,9 +121,9 @@ def markdown(rows: list[dict[str, Any]], processes: int, busy: float) -> str:
     machine = facts()
     return f"""# Memory
 
-Made by `python benchmarks/memory.py`, which says how. {machine["processor"]}, {machine["cores"]} cores, Python
+Made by `python benchmarks/memory.py`. {machine["processor"]}, {machine["cores"]} cores, Python
 {machine["Python"]}, NumPy {machine["numpy"]}; metricwise {machine["metricwise"]}. The largest peak
-of {processes} processes. The load from other work was {busy:.1f} before the first call, and slows the calls.
+of {processes} processes. The load from other processes was {busy:.1f} before the first call, and slows the calls.
 
 {table(rows, left=3)}
 """

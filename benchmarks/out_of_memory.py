@@ -1,14 +1,14 @@
-"""Rows that do not fit in memory: a Parquet set of 50 million rows and ten classes, and what a call takes of it.
+"""Data larger than memory: time and memory for a Parquet data set of 50 million rows and ten classes.
 
     python benchmarks/out_of_memory.py                      writes out_of_memory.csv and out_of_memory.md beside it
     python benchmarks/out_of_memory.py --output folder --data folder
     python benchmarks/out_of_memory.py --quick              a million rows; writes nothing
 
-The set is made first, with a fixed seed, in files of five million rows, unless it is there. Every figure is of a
-process of its own: how long pyarrow takes to read the columns, batch by batch, and do nothing with them; how long one
-pass takes, which counts two rules on all rows; how long the default call takes, and the most memory that its process
-had, Python and libraries included. Times of a pass are the best of several. The files are in the cache of the system,
-where that has room for them. Dask has a cluster of two processes on this machine, each with one thread. Needs Linux.
+The data set is written first, with a fixed seed, in files of five million rows, unless it exists. Every figure is
+measured in a new process: the time of pyarrow to read the columns in batches; the time of one pass, which counts two
+rules on all rows; the time of the default call, and the peak memory of its process, including Python and libraries.
+Times of a pass are the best of several. The files are in the system's cache if there is room. Dask has a cluster of two
+processes on this machine, each with one thread. Needs Linux.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TRIES = 3
 
 
 def make(folder: Path, n_rows: int) -> None:
-    """Write the set: probabilities that are too sure of themselves, float32, and labels."""
+    """Write the data set: overconfident probabilities in float32, and labels."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -86,7 +86,7 @@ def best(action: Any) -> float:
 
 
 def measure_reading(paths: list[str]) -> dict[str, float]:
-    """Read all columns with pyarrow, and nothing else."""
+    """Read all columns with pyarrow."""
     import pyarrow.dataset as ds
 
     def read() -> None:
@@ -97,7 +97,7 @@ def measure_reading(paths: list[str]) -> dict[str, float]:
 
 
 def measure_pass(paths: list[str]) -> dict[str, float]:
-    """Count two rules on all rows in one pass, and the same behind a link; rows have been checked before."""
+    """Count two rules on all rows in one pass, without and with recalibration; rows have been validated before."""
     import metricwise as mw
     from metricwise.core.losses import Loss
     from metricwise.data.open import open_rows
@@ -190,12 +190,12 @@ def markdown(rows: list[dict[str, Any]], size: int) -> str:
     machine = facts()
     return f"""# Out of memory
 
-Made by `python benchmarks/out_of_memory.py`, which says how. {machine["processor"]}, {machine["cores"]} cores, Python
+Made by `python benchmarks/out_of_memory.py`. {machine["processor"]}, {machine["cores"]} cores, Python
 {machine["Python"]}, NumPy {machine["numpy"]}; metricwise {machine["metricwise"]}. {METRIC}, {CLASSES} classes, float32;
-{size / 1e9:.1f} GB of Parquet in all. Load from other work, which slows all figures, is that before each row.
-*One pass* counts two rules; *behind a link* every probability is recalibrated on the way, and logarithms and
-exponentials take longer than reading. *passes*: of the solver, over all rows; the looks at the labels and the sample
-come besides. *peak MB*: of the whole process.
+{size / 1e9:.1f} GB of Parquet in all. The load from other processes slows all calls, and is measured before each row.
+*One pass* counts two rules; *behind a link* includes the recalibration of every probability, whose logarithms and
+exponentials take longer than reading. *passes*: passes of the solver over all rows, without those that read labels and
+draw the sample. *peak MB*: of the whole process.
 
 {table(rows)}
 """

@@ -1,6 +1,7 @@
-"""The peers, each used as its documentation says, with a fair start.
+"""The other libraries, each used as in its documentation.
 
-Owns who competes where. All libraries are imported where they are used, so that a process loads what it measures only.
+Defines which library runs on which workload. Libraries are imported where they are used, so that a process loads only
+what it measures.
 
 - SciPy: bounded search for a threshold; Nelder-Mead for class weights, offsets or cut points. Their objective is NumPy
   at its best, in blocks that stay in the cache, not scikit-learn's metrics, which would take many times as long.
@@ -59,7 +60,7 @@ def scipy_bounded(_: Workload, proba: np.ndarray, y: np.ndarray) -> float:
 
 
 def scipy_bounded_thrice(_: Workload, proba: np.ndarray, y: np.ndarray) -> float:
-    """Once over [0, 1], then in ever smaller surroundings of the best, where the first search stopped at a bump."""
+    """Search [0, 1], then shrinking neighbourhoods of the best, in case of a local maximum."""
     proba, true = np.ascontiguousarray(proba), np.count_nonzero(y)
     best = bounded_f1(proba, y, true, 0.0, 1.0)
     for width in (0.1, 0.03):
@@ -208,7 +209,7 @@ def rounding_peer() -> Contestant:
 
 
 def one_hot(workload: Workload, y: np.ndarray) -> np.ndarray:
-    """What xcolumns takes: float64 labels, a column for each; expected confusion comes from probabilities there."""
+    """Return the labels for xcolumns: float64, one column each; probabilities for expected confusion."""
     if y.dtype.kind == "f":
         return y
     if workload.classes == 2:
@@ -244,7 +245,7 @@ def x_soft_min_recall(tp: Any, _fp: Any, fn: Any, _tn: Any) -> Any:
 
 
 def x_metric(workload: Workload, smooth: bool) -> Callable[..., Any]:
-    """The metric as xcolumns has it, or written the way its guide says."""
+    """Return the metric of xcolumns, or one written as in its guide."""
     from xcolumns import metrics
 
     if workload.law in ("binary", "multilabel"):
@@ -303,7 +304,7 @@ def cutoffs_peer() -> Contestant:
 
 
 def shortcut_fit(_: Workload, proba: np.ndarray, y: np.ndarray) -> float:
-    """Micro-F1 is F1 of one threshold on the likeliest class but the first."""
+    """Fit micro-F1 as the F1 of one threshold on the largest probability of a positive class."""
     strongest = proba[:, 1:].argmax(axis=1) + 1
     height = np.take_along_axis(proba, strongest[:, None], axis=1)[:, 0]
     return bounded_f1(height, strongest == y, np.count_nonzero(y), 0.0, 1.0)[1]
@@ -319,7 +320,7 @@ def shortcut() -> Contestant:
 
 
 def peers(workload: Workload) -> list[Contestant]:
-    """Who can do a workload."""
+    """Return the peers that support a workload."""
     if workload.metric == "f1":
         return threshold_peers(workload) + xcolumns_peers(workload)
     if workload.metric == "quadratic_kappa":  # no function of what xcolumns counts

@@ -1,4 +1,4 @@
-"""Who might do better than `optimize(..., subject_to=)`: random losses on the same labels, and mapie on new rows."""
+"""Alternatives to `optimize(..., subject_to=)`: random losses on the same labels, and mapie on new rows."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ PROBLEMS = (
 
 
 def behind(link: Any, proba: np.ndarray) -> np.ndarray:
-    """Probabilities as a rule's link has them, by its formula."""
+    """Return the probabilities recalibrated by a rule's link."""
     if link is None:
         return proba
     return softmax(link.temperature[0] * np.log(np.maximum(proba, link.floor)) + link.bias[0, : proba.shape[1]])
 
 
 def losses(rng: np.random.Generator, own: np.ndarray, n: int) -> Iterator[np.ndarray]:
-    """Lots of (B, K, K): half of them full, half of weights per class; then half as many near our own loss."""
+    """Yield batches of (B, K, K): half full, half class weights; then half as many near the solution."""
     k = len(own)
     yield rng.normal(size=(n // 2, k, k))
     yield -np.eye(k) * rng.lognormal(sigma=1.0, size=(n - n // 2, 1, k))
@@ -86,7 +86,7 @@ def count_losses(proba: np.ndarray, y: np.ndarray, some: np.ndarray, lot: int = 
 
 
 def against_random(task: tuple[int, int]) -> list[dict[str, Any]]:
-    """One problem: our rule beside random losses, on what is given and behind our link."""
+    """Compare the rule of one problem with random losses, on raw and recalibrated probabilities."""
     number, n_losses = task
     problem = PROBLEMS[number]
     rng = np.random.default_rng([99, number])
@@ -137,10 +137,10 @@ def random_text(rows: list[dict[str, Any]]) -> str:
     behind_random = sum(cell["ours at least as good"] != "yes" for cell in cells)
     return f"""## Beside random losses
 
-{N_PROBLEM:,} rows, `confidence=None, confusion="labels"`, {N_LOSSES:,} losses for each problem, half of them full and
-Gaussian, half weights of classes, counted on the same labels. Problems in which one of them is worth more:
-{behind_random} of {len(cells)}. *More near ours*: what {N_LOSSES // 2:,} further tries, our own loss with noise of all
-sizes, add to it on these labels. Ours is a local search: it is not proved that there is no more.
+{N_PROBLEM:,} rows, `confidence=None, confusion="labels"`, {N_LOSSES:,} random losses for each problem, half of them
+full and Gaussian, half class weights, evaluated on the same labels. Problems in which one of them is better:
+{behind_random} of {len(cells)}. *More near ours*: the improvement on these labels by {N_LOSSES // 2:,} further losses,
+the solution with noise of all sizes. The solution is found by local search, without a proof of optimality.
 
 {table(cells, left=2)}
 """
@@ -156,12 +156,12 @@ OURS = "metricwise"
 
 
 def as_columns(p: np.ndarray) -> np.ndarray:
-    """The model of mapie's: probabilities stand for their rows."""
+    """A model for mapie whose features are the probabilities."""
     return np.stack([1 - p, p], axis=1)
 
 
 def mapie_settings() -> dict[str, dict[str, Any]]:
-    """Its default; a finer grid; and a sequence of tests from above, which suits a precision, from ten starts."""
+    """Return the default, a finer grid, and a sequence of tests from above, from ten starts."""
     from mapie.risk_control.fwer_control import FWERFixedSequenceTesting
 
     sequence = {"list_predict_params": np.linspace(0.99, 0, 100), "fwer_method": FWERFixedSequenceTesting(n_starts=10)}
@@ -173,7 +173,7 @@ def mapie_settings() -> dict[str, dict[str, Any]]:
 
 
 def by_mapie(p: np.ndarray, y: np.ndarray, floor: float, setting: dict[str, Any]) -> float | None:
-    """The threshold that it finds, None where it finds none."""
+    """Return the threshold of mapie, or None."""
     from mapie.risk_control import BinaryClassificationController
 
     controller = BinaryClassificationController(as_columns, "precision", floor, CONFIDENCE, **setting)
@@ -181,7 +181,7 @@ def by_mapie(p: np.ndarray, y: np.ndarray, floor: float, setting: dict[str, Any]
 
 
 def against_mapie(task: tuple[bool, float, int, int]) -> list[dict[str, Any]]:
-    """One draw: our rule and mapie's thresholds."""
+    """Return one draw: the rule of metricwise and the thresholds of mapie."""
     calibrated, floor, n, number = task
     rng = np.random.default_rng([7, n, number])
     fit, new = (binary(rng, size, calibrated) for size in (n, N_NEW))
@@ -199,7 +199,7 @@ def against_mapie(task: tuple[bool, float, int, int]) -> list[dict[str, Any]]:
 
 
 def of_floor(decided: np.ndarray | None, text: str, new: Draw) -> dict[str, Any]:
-    """What new rows say; where nothing was promised, nothing is predicted positive."""
+    """Return the results on new rows; without a guarantee nothing is predicted positive."""
     if decided is None:
         return {"promised": 0, "aim": 0.0}
     seen, truly = count(np.eye(2)[new.y], decided), count(new.truth, decided)
@@ -235,11 +235,11 @@ def mapie_text(rows: list[dict[str, Any]]) -> str:
     return f"""## A precision floor beside mapie
 
 `BinaryClassificationController` with a confidence of {CONFIDENCE:g}: with its default grid of 100 thresholds, with
-1,000, and with tests in a fixed sequence from above, from ten starts. {len(by(rows, "repetition"))} draws, of
-{min(MORE):,} rows and more fewer. *Given*: how often there is a rule with that confidence. *Kept*: of those, by
-the labels of {N_NEW:,} new rows; *truly*: by their true class probabilities. *Broken*: of all draws, those with a
-promise that was not kept, which should be {1 - CONFIDENCE:.0%} at most. *Recall*: on new rows, 0 where no rule was
-given.
+1,000, and with tests in a fixed sequence from above, from ten starts. {len(by(rows, "repetition"))} draws, fewer with
+{min(MORE):,} rows and more. *Given*: share of draws with a rule at that confidence. *Kept*: share of these in which the
+constraint holds by the labels of {N_NEW:,} new rows; *truly*: the same by their true class probabilities. *Broken*:
+share of all draws with a guarantee that does not hold, which should be {1 - CONFIDENCE:.0%} at most. *Recall*: on new
+rows, 0 without a rule.
 
 {table(cells, left=1)}
 """

@@ -1,4 +1,4 @@
-"""Repetitions: how they are run and timed, and what is said of many."""
+"""Run and time repetitions, and summarise them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 
 def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and how many milliseconds of the processor it took."""
+    """Return the result of a call, and its processor time in milliseconds."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that labels are too few is counted instead
@@ -28,7 +28,7 @@ def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def attempted(call: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
-    """What a call returns and how long it took; None and the error where it is refused, or fails."""
+    """Return the result of a call and its time; None and the error if it fails."""
     try:
         found, ms = clocked(call)
     except (ValueError, RuntimeError) as error:
@@ -54,7 +54,7 @@ def percent(share: float) -> str:
 
 
 def in_processes(work: Callable[[Any], Any], tasks: Sequence[Any], jobs: int) -> Iterator[Any]:
-    """Results in the order of the tasks, however many processes there are."""
+    """Return results in the order of the tasks, for any number of processes."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"  # the processes that follow read it when they load their libraries
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:

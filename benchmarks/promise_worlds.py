@@ -1,6 +1,6 @@
-"""Worlds whose true class probabilities are known, and metrics of confusion matrices by NumPy alone.
+"""Synthetic problems with known class probabilities, and metrics of confusion matrices in NumPy.
 
-What judges metricwise here must not be metricwise: nothing of it is imported.
+Evaluation must be independent of metricwise: nothing of it is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def share_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The ratio, NaN at 0/0, which keeps no bound."""
+    """Return the ratio, NaN at 0/0, which satisfies no bound."""
     return np.divide(a, b, out=np.full(np.shape(a), np.nan), where=np.asarray(b) != 0)
 
 
@@ -64,13 +64,13 @@ VALUES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 
 
 def value(name: str, C: np.ndarray) -> np.ndarray:
-    """The metric of a name such as ``recall[2]``; without brackets, of class 1."""
+    """Return the metric of a name such as ``recall[2]``; class 1 without brackets."""
     metric, _, label = name.rstrip("]").partition("[")
     return VALUES[metric](np.asarray(C, dtype=float), int(label or 1))
 
 
 def keeps(text: str, C: np.ndarray, slack: float = 1e-9) -> np.ndarray:
-    """Whether confusion matrices keep all of ``name >= number and name <= number ...``."""
+    """Return whether confusion matrices satisfy all of ``name >= number and name <= number ...``."""
     kept = np.ones(C.shape[:-2], dtype=bool)
     for name, sense, bound in map(str.split, text.split(" and ")):
         sign = 1 if sense == ">=" else -1
@@ -79,7 +79,7 @@ def keeps(text: str, C: np.ndarray, slack: float = 1e-9) -> np.ndarray:
 
 
 def count(truth: np.ndarray, decided: np.ndarray) -> np.ndarray:
-    """The confusion matrix of rows (N, K) that say how much of each true class they are."""
+    """Return the confusion matrix of rows (N, K) with shares of each true class."""
     return np.stack([truth[decided == j].sum(axis=0) for j in range(truth.shape[1])], axis=1)
 
 
@@ -89,7 +89,7 @@ def count(truth: np.ndarray, decided: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Draw:
-    """Some rows: what is given (as `optimize` takes it), labels, and true class probabilities (N, K)."""
+    """Rows: the given probabilities, labels, and true class probabilities (N, K)."""
 
     given: np.ndarray
     y: np.ndarray
@@ -102,7 +102,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def drawn(rng: np.random.Generator, scores: np.ndarray, temper: float, shift: Any) -> Draw:
-    """Labels by the softmax of scores; what is given is that of other ones."""
+    """Draw labels from the softmax of scores; the given probabilities are those of other scores."""
     truth = softmax(scores)
     y = np.minimum((truth.cumsum(axis=1) < rng.random((len(truth), 1))).sum(axis=1), truth.shape[1] - 1)
     given = softmax(temper * scores + np.asarray(shift))
@@ -110,16 +110,16 @@ def drawn(rng: np.random.Generator, scores: np.ndarray, temper: float, shift: An
 
 
 def binary(rng: np.random.Generator, n: int, calibrated: bool = False) -> Draw:
-    """29 % positive; what is given is as from a model that is too timid and was told that there are more."""
+    """29 % positive; the given probabilities are underconfident and shifted to more positives."""
     scores = np.stack([np.zeros(n), -1.5 + 2.2 * rng.normal(size=n)], axis=1)
     return drawn(rng, scores, *((1.0, 0.0) if calibrated else (0.6, [0.0, 0.8])))
 
 
 def three(rng: np.random.Generator, n: int) -> Draw:
-    """58, 23 and 19 % of the rows."""
+    """Classes with 58, 23 and 19 % of the rows."""
     return drawn(rng, 1.5 * rng.normal(size=(n, 3)) + [1.5, 0.0, -0.3], 0.6, [0.0, 0.5, 0.4])
 
 
 def several(rng: np.random.Generator, n: int, k: int) -> Draw:
-    """Some classes, each rarer than the one before."""
+    """Several classes, each rarer than the previous one."""
     return drawn(rng, 1.8 * rng.normal(size=(n, k)) + np.linspace(1.2, 0.0, k), 0.6, np.linspace(0.0, 0.6, k))

@@ -1,17 +1,16 @@
-"""Floors and ceilings, `optimize(..., subject_to=, confidence=)`: are they kept by new rows, and what do they cost?
+"""Constraints of `optimize(..., subject_to=, confidence=)`: do they hold on new rows, and at what cost?
 
     python -m benchmarks.promises                           writes promises.csv and promises.md beside it
     python -m benchmarks.promises random mapie              some parts anew, the others as promises.csv has them
     python -m benchmarks.promises --tables                  promises.md alone, from promises.csv
     python -m benchmarks.promises --repeats 3               a minute's worth, writes nothing
 
-`kept`: draws of synthetic worlds whose true class probabilities are known. What is given is tempered and shifted, as a
-model with class weights would have it. The rule is fitted to 1,000 or 4,000 rows and judged by 40,000 others: once by
-their labels, and once by their true class probabilities, which stand for the population with less noise.
-`limits`: exact limits of proportions beside normal ones.
-`random`: on problems of 3,000 rows, none of 10^5 random losses that keep the constraints should be worth more than the
-rule that was found. All of them are counted with NumPy alone.
-`mapie`: a precision floor beside BinaryClassificationController of mapie, handed the same probabilities.
+`kept`: draws of synthetic problems with known class probabilities. The given probabilities are tempered and shifted,
+like those of a model with class weights. The rule is fitted to 1,000 or 4,000 rows and evaluated on 40,000 others: with
+their labels, and with their true class probabilities, which have less noise. `limits`: exact limits of proportions
+compared with normal ones. `random`: on problems of 3,000 rows, none of 10^5 random losses that satisfy the constraints
+should be better than the solution, evaluated with NumPy. `mapie`: a lower bound on precision compared with mapie's
+BinaryClassificationController, with the same probabilities.
 
 Times are processor time, on one thread.
 """
@@ -55,9 +54,9 @@ COLUMNS = (
     "ms",
     "error",
 )
-HEAD = """# Floors and ceilings on new rows
+HEAD = """# Constraints on new rows
 
-Made by `python -m benchmarks.promises`, which says how; all repetitions are in `promises.csv`. {processor}, {cores}
+Made by `python -m benchmarks.promises`; all repetitions are in `promises.csv`. {processor}, {cores}
 cores, Python {Python}, NumPy {numpy}, mapie {mapie}; metricwise {metricwise}.
 """
 
@@ -88,7 +87,7 @@ CASES = (
 
 
 def repetition(task: tuple[tuple[Case, ...], int, int]) -> list[dict[str, Any]]:
-    """One draw of a world: all of its cases, with confidence and without."""
+    """Return one draw of a problem: all of its cases, with and without confidence."""
     cases, n, number = task
     world = cases[0].world
     rng = np.random.default_rng([["binary", "three"].index(world.__name__), n, number])
@@ -104,7 +103,7 @@ def repetition(task: tuple[tuple[Case, ...], int, int]) -> list[dict[str, Any]]:
 
 
 def judged(solution: mw.Solution, case: Case, new: Draw) -> dict[str, Any]:
-    """What new rows say of a rule."""
+    """Return the results of a rule on new rows."""
     decided = solution.rule.predict(new.given)
     seen, truly = count(np.eye(new.truth.shape[1])[new.y], decided), count(new.truth, decided)
     within = [
@@ -138,14 +137,14 @@ def kept_text(rows: list[dict[str, Any]]) -> str:
     repeats = len({row["repetition"] for row in rows})
     return f"""## How often they are kept
 
-Up to {repeats} draws of each world and size, {N_NEW:,} new rows each. The metric after the colon is maximised.
-*Refused*: an error, such as that no single rule was found that keeps the constraints on the rows given.
-*Promised*: labels were enough for a confidence of {CONFIDENCE:g}. *Kept*: all constraints, by the labels of new rows,
-in draws where that was promised; *truly*: by their true class probabilities. *Kept* should be {RANGE[0]:.0%} to
-{RANGE[1]:.0%}; the standard error at {CONFIDENCE:.0%} is {error(repeats):.1%} with {repeats} draws,
-{error(repeats / 3):.1%} with a third. *Covered*: intervals of the constrained metrics on new rows (95 %) that hold the
-true value. *Without*: `confidence=None`. *Price*: what confidence takes from the aim on new rows. Cells out of range:
-{outside} of {len(cells)}.
+Up to {repeats} draws of each problem and size, with {N_NEW:,} new rows each. The metric after the colon is maximised.
+*Refused*: share of draws with an error, for example because no single rule satisfies the constraints on the given rows.
+*Promised*: share of draws with enough labels for a confidence of {CONFIDENCE:g}. *Kept*: share of the promised draws in
+which all constraints hold by the labels of new rows; *truly*: the same by their true class probabilities. *Kept* should
+be {RANGE[0]:.0%} to {RANGE[1]:.0%}; the standard error at {CONFIDENCE:.0%} is {error(repeats):.1%} with {repeats}
+draws, {error(repeats / 3):.1%} with a third. *Covered*: 95 % intervals of the constrained metrics on new rows that
+contain the true value. *Without*: `confidence=None`. *Price*: loss of the maximised metric on new rows due to the
+confidence. Cells out of range: {outside} of {len(cells)}.
 
 {table(cells, left=1)}
 
@@ -154,7 +153,7 @@ true value. *Without*: `confidence=None`. *Price*: what confidence takes from th
 
 
 def error(repeats: float) -> float:
-    """The standard error of how often something is kept that is kept as often as promised."""
+    """Return the standard error of the share of draws in which the constraints hold."""
     return float(np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / repeats))
 
 
@@ -187,7 +186,7 @@ def kept_cell(case: Case, n: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def bindings_text() -> str:
-    """That the constraints bind: what their metrics are where only the aim counts, and what each costs."""
+    """Return a table that shows that the constraints are active: metrics without constraints, and prices."""
     cells = []
     for case in CASES:
         truth = case.world(np.random.default_rng(0), 100_000).truth
@@ -217,7 +216,7 @@ LIMIT_CASES = tuple(case for case in CASES[:3])
 
 
 def with_limits(task: tuple[int, int]) -> list[dict[str, Any]]:
-    """One draw: rules by exact limits of proportions, and by normal ones."""
+    """Return one draw: rules with exact and with normal limits of proportions."""
     n, number = task
     rng = np.random.default_rng([2, n, number])
     fit, new = binary(rng, n), binary(rng, N_NEW)
@@ -255,9 +254,9 @@ def limits_text(rows: list[dict[str, Any]]) -> str:
             cells.append(cell)
     return f"""## Exact limits and normal ones
 
-The margins of a precision, a recall or a share come from Clopper and Pearson's limits. Beside them, normal limits by
-the slopes of the metric, which all other smooth metrics have. {len(by(rows, "repetition"))} draws; *kept* and *aim*
-where it was promised.
+The margins of a precision, a recall or a share use Clopper and Pearson's limits. They are compared with normal limits
+by the delta method, which are used for all other smooth metrics. {len(by(rows, "repetition"))} draws; *kept* and *aim*
+in the promised draws.
 
 {table(cells, left=1)}
 """
@@ -281,7 +280,7 @@ def save(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
-    """The repetitions of a file, numbers as numbers; none if there is no file."""
+    """Return the repetitions of a file, numbers as numbers; none without a file."""
     if not path.exists():
         return []
     with path.open(newline="") as file:

@@ -1,15 +1,14 @@
-"""The same task by metricwise and by the library that people use for it: value on new rows, and time.
+"""Compare metricwise with other libraries on the task of each: value on new rows, and time.
 
     python -m benchmarks.side_by_side                writes side_by_side.csv and side_by_side.md beside it
     python -m benchmarks.side_by_side --draws 2      a minute's worth, writes nothing
     python -m benchmarks.side_by_side --only recall  one task, by a part of its name; the others are kept as stored
     python -m benchmarks.side_by_side --tables       side_by_side.md alone, from side_by_side.csv
 
-Every contestant is the call that its documentation shows, with its defaults; the functions below are what the page
-"Beside other tools" prints. Each returns a function from new rows to decisions. Everybody is given the same rows of a
-draw, in turns that start with another contestant each time. Values are counted on rows that neither model nor rule has
-seen, by NumPy and scikit-learn. Time is that of the processor, the least of all draws; a warm-up comes first.
-Libraries that are not installed are left out (`pip install --group bench`).
+Every method is the call shown in its documentation, with default parameters; the page "Comparison with other tools"
+prints the functions below. Each returns a function from new rows to decisions. All methods get the same rows of a draw,
+in rotating order. Values are computed on held-out rows by NumPy and scikit-learn. Times are processor times, the
+minimum over all draws, after a warm-up. Libraries that are not installed are left out (`pip install --group bench`).
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ def floor_by_metricwise(model, X, y):
 
 @dataclass(frozen=True)
 class Rows:
-    """A draw: what contestants are fitted to, what they decide about, and how a decision is valued."""
+    """A draw: the rows for fitting, the rows to decide, and the function that scores decisions."""
 
     fit: tuple[Any, ...]
     new: tuple[Any, ...]
@@ -189,7 +188,7 @@ def insured(draw: int) -> Rows:
 
 
 def of_model(name: str, model: str, draw: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Out-of-fold probabilities and labels of training rows; both of rows held out, by the model of all the others."""
+    """Return probabilities and labels: out-of-fold of training rows, and of held-out rows."""
     split, estimator = split_of(name, draw, None), MODELS[model]()
     folds = StratifiedKFold(5, shuffle=True, random_state=draw)
     P = cross_val_predict(estimator, split.X, split.y, cv=folds, method="predict_proba")
@@ -256,7 +255,7 @@ def one_floor(draw: int) -> Rows:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of all contestants, by name; the library of each is what has to be installed."""
+    """A task, with its methods by name and the library that each needs."""
 
     draw: Callable[[int], Rows]
     contestants: dict[str, Callable[..., Predict]]
@@ -301,7 +300,7 @@ def present(who: str) -> bool:
 
 
 def run(name: str, draws: int) -> Iterator[dict[str, Any]]:
-    """Rows of the CSV file, one for each contestant and draw, and one for argmax."""
+    """Yield the rows of the CSV file, one for each method and draw, and one for argmax."""
     task = TASKS[name]
     crew = [who for who in task.contestants if present(who)]
     for who in crew:
@@ -317,7 +316,7 @@ def run(name: str, draws: int) -> Iterator[dict[str, Any]]:
 
 
 def valued(rows: Rows, decisions: np.ndarray | None) -> dict[str, Any]:
-    """The metric on new rows, and whether the constraint holds there; where there is no rule, nothing is predicted."""
+    """Return the metric on new rows, and whether the constraint holds there; without a rule, nothing is predicted."""
     if decisions is None:
         return {"value": 0.0, "kept": ""}
     kept = "" if rows.kept is None else int(rows.kept(decisions))
@@ -329,7 +328,7 @@ def valued(rows: Rows, decisions: np.ndarray | None) -> dict[str, Any]:
 
 
 def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row of the table for each contestant of a task, ours last."""
+    """Return one row of the table for each method of a task, metricwise last."""
     ours = {row["draw"]: row["value"] for row in rows if row["who"] == OURS}
     names = [who for who in by(rows, "who") if who != OURS]
     return [cell([row for row in rows if row["who"] == who], ours) for who in ["argmax", *sorted(names[1:]), OURS]]
@@ -363,7 +362,7 @@ Made by `python -m benchmarks.side_by_side`; all draws are in `side_by_side.csv`
 
 
 def shown(rows: list[dict[str, Any]]) -> str:
-    """The table without columns that are empty."""
+    """Return the table without empty columns."""
     found = cells(rows)
     used = [name for name in found[0] if any(row[name] for row in found)]
     return table([{name: row[name] for name in used} for row in found])

@@ -1,4 +1,4 @@
-"""A fitted model of one feature, which is the probability: what TunedThresholdClassifierCV is given."""
+"""A fitted model whose single feature is the probability, for TunedThresholdClassifierCV."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin

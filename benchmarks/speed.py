@@ -1,19 +1,18 @@
-"""W1 to W10 against the peers that can do each: time, passes, value, memory.
+"""Compare W1 to W10 with other libraries: time, passes, value, memory.
 
     python benchmarks/speed.py                          all of it; writes speed.csv, speed.md and speed.png beside it
     python benchmarks/speed.py --quick                  a twentieth of the rows, fewer rounds; writes nothing
     python benchmarks/speed.py --only W1,W4 --output folder --scale 0.1
 
-A pass is the time to read the bytes of probabilities and labels, as they are handed over, once with all cores; how fast
-that is is measured before and after each workload, and the faster one counts.
+A pass is the time to read the bytes of the given probabilities and labels once with all cores; the speed is measured
+before and after each workload, and the faster one counts.
 
-Each contestant has a process of its own, which is warmed up on a thousand rows and then asked for one fit in each
-round, so that all of them alternate; the order rotates. Everyone has the same number of rounds, but for those that need
-more than a second, the fewer the longer: a ratio takes the best of the rounds that both took part in. Peers may use all
-cores.
+Each method has its own process, which is warmed up on a thousand rows and then asked for one fit in each round, so that
+methods alternate; the order rotates. All have the same number of rounds, except those that need more than a second,
+which have fewer: a ratio uses the best of the rounds of both. Peers may use all cores.
 
-Timed is everything from the arrays to the rule. Only bringing labels into the form that a library asks for is free.
-Values are counted by `workloads.py`, for everyone alike. A peer reaches a value if it is within 1e-4 of it.
+The time is that from the arrays to the rule, without converting labels to the form that a library needs. Values are
+computed by `workloads.py` for all. A peer reaches a value if it is within 1e-4 of it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ QUICK_SCALE, QUICK_ROUNDS = 0.05, 3
 
 
 class Process:
-    """A worker at the other end of a pipe."""
+    """A worker process."""
 
     def __init__(self, folder: Path, workload: Workload, contestant: Contestant) -> None:
         self.errors = (folder / "errors.txt").open("a")
@@ -74,7 +73,7 @@ class Process:
 
 @dataclass
 class Entry:
-    """What is known of one contestant on one workload."""
+    """The results of one method on one workload."""
 
     workload: Workload
     contestant: Contestant
@@ -127,7 +126,7 @@ def measure_memory(entry: Entry, folder: Path) -> None:
 
 
 def compete(workload: Workload, scale: float, rounds: int | None) -> list[dict[str, Any]]:
-    """Run everyone on one workload."""
+    """Run all methods on one workload."""
     with tempfile.TemporaryDirectory(prefix="metricwise-speed-") as name:
         folder = Path(name)
         size = save(workload, folder, scale)

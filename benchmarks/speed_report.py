@@ -1,6 +1,6 @@
-"""What `speed.py` found, as a table and a picture.
+"""The results of `speed.py` as tables and a figure.
 
-Owns the comparisons: who reaches a value, how many times faster, which aims are met.
+Computes the comparisons: who reaches a value, how many times faster, which targets are met.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Run:
     minutes: float
 
     def passes(self, record: dict[str, Any]) -> float | None:
-        """Time in passes; None for what the caches hold anyway."""
+        """Return the time in passes; None if the input fits into the caches."""
         if record["size"] < CACHED:
             return None
         return min(record["times"]) * record["bandwidth"] / record["size"]
 
     def groups(self) -> dict[str, list[dict[str, Any]]]:
-        """What ran on each workload, our one fit first."""
+        """Return the results of each workload, one fit of metricwise first."""
         found: dict[str, list[dict[str, Any]]] = {}
         for record in self.records:
             if not record["error"]:
@@ -58,7 +58,7 @@ class Run:
 
 
 def times_faster(ours: dict[str, Any], other: dict[str, Any]) -> float:
-    """Ratio of the best times over the rounds that both took part in."""
+    """Return the ratio of the best times over the rounds of both."""
     rounds = min(len(ours["times"]), len(other["times"]))
     return min(other["times"][:rounds]) / min(ours["times"][:rounds])
 
@@ -129,7 +129,7 @@ def aims_row(run: Run, ours: dict[str, Any], group: list[dict[str, Any]]) -> dic
 
 
 def default_row(group: list[dict[str, Any]]) -> dict[str, Any]:
-    """The call without options beside one fit, and beside a peer that is as safe."""
+    """Return the default call compared with one fit, and with a comparable peer."""
     fixed = group[0]
     default, other = (next((one for one in group if one["role"] == role), None) for role in ("default", "safe"))
     assert default is not None
@@ -181,7 +181,7 @@ def sparse_row(like: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Put the sparse workload, which nobody ran, in its place."""
+    """Insert the sparse workload, which nobody ran."""
     before = [row for row in rows if int(row["workload"].split()[0].split("-")[0][1:]) < 8]
     return [*before, sparse_row(rows[0]), *rows[len(before) :]] if rows else []
 
@@ -194,7 +194,7 @@ def aims(run: Run) -> list[dict[str, Any]]:
 
 
 def entry(run: Run, record: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """One contestant in plain numbers; the ratio is to our one fit on the same rounds."""
+    """Return the numbers of one method; the ratio is to one fit of metricwise on the same rounds."""
     ours = record["role"] in ("ours", "default")
     return {
         "workload": record["workload"].key,
@@ -238,21 +238,21 @@ def markdown(run: Run) -> str:
     machine = "\n".join(f"- {key}: {text}" for key, text in run.facts.items())
     speeds = [record["bandwidth"] / 1e9 for record in run.records]
     part = "" if run.scale == 1 else f"\n**Only {run.scale:g} of the rows: nothing below is a result.**\n"
-    return f"""# W1 to W10 against the peers
+    return f"""# W1 to W10 compared with other libraries
 
-Made by `python benchmarks/speed.py`, which says how, in {run.minutes:.0f} minutes.
+Made by `python benchmarks/speed.py` in {run.minutes:.0f} minutes.
 {part}
 {machine}
 - memory read by all cores: {min(speeds):.1f} to {max(speeds):.1f} GB/s, measured before and after each workload
 
-A pass reads probabilities and labels once at that speed, the faster of the two. Peak memory is beyond the inputs, as a
-share of them. A peer reaches a value if it is within {REACHES:g} of it on the fitted rows, and exactly if it is
-within {EXACT:g}.
+A pass is the time to read probabilities and labels once at that speed, the faster of the two. Peak memory is beyond the
+inputs, as a share of them. A peer (another library) reaches a value if it is within {REACHES:g} of it on the fitted
+rows, and exactly if it is within {EXACT:g}.
 
-## The call without options
+## The default call
 
-It says as well what the rule adds on new rows. A peer is as safe if it does so too: five folds, each judged by the rows
-that it left out, and a sixth fit. It is the one that comes near the value soonest.
+The default call also estimates the gain on new rows. A peer is comparable if it does so too, with five folds, each
+evaluated on the rows left out, and a sixth fit. The fastest peer with nearly the same value is shown.
 
 {table(defaults(run), left=1)}
 
@@ -264,11 +264,11 @@ that it left out, and a sixth fit. It is the one that comes near the value soone
 
 {table(aims(run), left=2)}
 
-## Everyone
+## All libraries
 
-Best of the rounds. "Ours is faster by" compares with our one fit over the rounds that both took part in. A shortcut is
-code by hand that knows the form of the optimum for this metric only. On W7 fitted rows are counted with the
-probabilities in place of the labels, for everyone; elsewhere, and on fresh rows, with labels.
+Best of the rounds. "Ours is faster by" compares with one fit of metricwise over the rounds of both. A shortcut is code
+for this metric only. On W7 fitted rows are counted with the probabilities instead of the labels, for all libraries;
+elsewhere, and on fresh rows, with labels.
 
 {table([for_readers(row) for row in entries(run)], left=3)}
 {failures(run)}"""
@@ -352,7 +352,7 @@ def write(run: Run, folder: Path) -> None:
 
 
 def redraw(folder: Path) -> None:
-    """Draw the picture anew from the table of an earlier run."""
+    """Draw the figure from the table of an earlier run."""
     records = []
     with (folder / "speed.csv").open() as file:
         for row in csv.DictReader(file):

@@ -1,4 +1,4 @@
-"""Tables as CSV and Markdown, and files that are whole or not there at all."""
+"""Tables as CSV and Markdown, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def write_atomically(path: Path, save: Callable[[Path], Any]) -> None:
-    """Let `save` write beside the file, then put it in its place."""
+    """Let `save` write to a temporary file, then rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     try:
@@ -37,7 +37,7 @@ def write_figure(path: Path, figure: Any) -> None:
 
 
 def table(rows: list[dict[str, Any]], left: int = 1) -> str:
-    """Markdown, the first columns to the left, the others to the right."""
+    """Return a Markdown table, with the first columns left-aligned."""
     head = list(rows[0])
     rule = ["---" if number < left else "--:" for number in range(len(head))]
     lines = [head, rule, *([show(row[key]) for key in head] for row in rows)]
@@ -49,7 +49,7 @@ def show(cell: Any) -> str:
 
 
 def significant(number: float | None, digits: int = 3) -> str | None:
-    """Three digits, without an exponent, thousands apart."""
+    """Return a number with three digits, without an exponent, with thousands separators."""
     if number is None:
         return None
     if abs(number) >= 10 ** (digits - 1):

@@ -1,13 +1,13 @@
-"""MetricOptimalClassifierCV against scikit-learn's TunedThresholdClassifierCV: time, and value on new rows.
+"""Compare MetricOptimalClassifierCV with scikit-learn's TunedThresholdClassifierCV: time and value on new rows.
 
     python benchmarks/tuning_speed.py            both; writes tuning_speed.csv, tuning_value.csv and tuning_speed.md
     python benchmarks/tuning_speed.py --quick    a minute's worth, writes nothing
 
-Time is that of the tuning part alone: the model is fitted already, and the time of its predict_proba is taken off. It
-is processor time, so that what else the machine does weighs little; both run on one core.
+The time is that of tuning alone: the model is already fitted, and the time of its predict_proba is subtracted. It is
+processor time on one core, so that other processes have little influence.
 
-Value is on test rows that neither model nor rule has seen, both with their defaults, over random splits. Splits share
-rows, so the interval widens the variance over splits by n_test / n_train (Nadeau and Bengio 2003).
+Values are computed on test rows, both classifiers with their defaults, over random splits. Splits share rows, so the
+variance over splits is increased by n_test / n_train (Nadeau and Bengio 2003).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ METRICS = ("f1", "balanced_accuracy", "matthews_corrcoef")
 
 
 class Known(ClassifierMixin, BaseEstimator):
-    """A fitted model of one feature, which is the probability."""
+    """A fitted model whose single feature is the probability."""
 
     classes_ = np.array([0, 1])
 
@@ -111,7 +111,7 @@ MODELS = {
 
 
 class Replay(ClassifierMixin, BaseEstimator):
-    """Probabilities of rows by number: what the folds and the final model said, computed once for all metrics."""
+    """Replays the predictions of the folds and the final model by row number, computed once for all metrics."""
 
     def __init__(self, proba):
         self.proba = proba
@@ -208,13 +208,13 @@ def report(speeds, values, n_splits):
     better = sum(row["low"] > 0 for row in values)
     worse = sum(row["high"] < 0 for row in values)
     least = min(row["labels_times_faster"] for row in speeds)
-    return f"""# Against TunedThresholdClassifierCV
+    return f"""# Comparison with TunedThresholdClassifierCV
 
-Made by `python benchmarks/tuning_speed.py`, which says how. Processor time of one core.
+Made by `python benchmarks/tuning_speed.py`. Processor time of one core.
 
 ## Time of the tuning part
 
-"labels" is `confusion="labels", recalibrate=False`: the best threshold of all, found in one sorted sweep, where
+"labels" is `confusion="labels", recalibrate=False`: the best of all thresholds, found by one sorted sweep, whereas
 scikit-learn tries 100. It is at least {least:g} times faster. "default" fits rules to
 resamples, recalibrates, and estimates the gain on new rows; TunedThresholdClassifierCV does none of that.
 

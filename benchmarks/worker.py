@@ -1,9 +1,9 @@
-"""One contestant in a process of its own, which waits for what the driver asks.
+"""One method in its own process, which waits for requests of the driver.
 
     python benchmarks/worker.py FOLDER WORKLOAD CONTESTANT
 
-The folder has the rows. Each line on stdin is one request, each line on stdout its answer in JSON: ``time`` is one
-timed fit, ``score`` says how good the last rule is, ``memory`` is the peak of one fit beyond the inputs.
+The folder contains the rows. Each line on stdin is one request, each line on stdout its answer in JSON: ``time`` is one
+timed fit, ``score`` the value of the last rule, ``memory`` the peak of one fit beyond the inputs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Worker:
         self.warm_up()
 
     def warm_up(self, rows: int = WARM_UP_ROWS) -> None:
-        """Import and compile what there is to compile, on a few rows."""
+        """Import and compile everything, on a few rows."""
         labels = self.contestant.labels(self.workload, self.truth[:rows])
         self.contestant.fit(self.workload, self.proba[:rows], labels)
 
@@ -55,12 +55,12 @@ class Worker:
         return {"seconds": took}
 
     def memory(self) -> dict[str, Any]:
-        """Peak beyond the inputs, of threads that have been started: what they take is no matter of size."""
+        """Return the peak beyond the inputs, with threads already started, whose memory does not depend on the size."""
         self.warm_up(THREADS_START)
         return {"peak": peak_of(self.fit)}
 
     def score(self) -> dict[str, Any]:
-        """Value on the fitted rows, counted as the workload says, and on fresh ones, counted with labels."""
+        """Return the value on the fitted rows, counted as the workload says, and on fresh rows, counted with labels."""
         fitted = self.value_on(self.proba, self.proba if self.workload.expected else load(self.folder, "fitted")[1])
         facts = self.contestant.facts(self.rules[0])
         return {"fitted": fitted, "fresh": self.value_on(*load(self.folder, "fresh")), **facts}
@@ -75,7 +75,7 @@ def everyone(workload: Workload) -> list[Contestant]:
 
 
 def answering() -> Callable[[dict[str, Any]], None]:
-    """Keep stdout for answers: what a library prints goes to stderr."""
+    """Keep stdout for answers: output of libraries goes to stderr."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -1,10 +1,10 @@
-"""The workloads W1 to W10: what is drawn, what is maximised, how a decision is valued.
+"""The workloads W1 to W10: data, metrics, and the evaluation of decisions.
 
-Owns the data and the metrics in plain NumPy, so that every contestant is judged by the same few lines, which are not
-its own. Must not know who competes.
+Data and metrics are plain NumPy, so that all methods are evaluated by the same independent code. Must not know the
+methods.
 
-Labels are drawn from the probabilities, which are thus calibrated; priors decay, so that argmax neglects some classes.
-Fresh rows come from the same law with another seed.
+Labels are drawn from the probabilities, which are therefore calibrated; priors decrease, so that argmax neglects some
+classes. Fresh rows come from the same distribution with another seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Workload:
-    """One line of the table.
+    """One workload.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def draw_classes(rng: np.random.Generator, proba: np.ndarray) -> np.ndarray:
 
 
 def binary(rng: np.random.Generator, rows: int, *_: int) -> tuple[np.ndarray, np.ndarray]:
-    """Some 14 % positives."""
+    """About 14 % positives."""
     proba = sigmoid(1.7 * rng.standard_normal(rows) - 2.6)
     return proba, (rng.random(rows) < proba).astype(np.int32)
 
@@ -242,7 +242,7 @@ def multiclass(rng: np.random.Generator, rows: int, _: int, classes: int) -> tup
 
 
 def multilabel(rng: np.random.Generator, rows: int, outputs: int, *_: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels from common (some 30 %) to rare (some 1 %)."""
+    """Labels from common (about 30 %) to rare (about 1 %)."""
     base = np.geomspace(0.25, 0.004, outputs)
     proba = sigmoid(1.7 * rng.standard_normal((rows, outputs)) + np.log(base / (1 - base)))
     return proba, (rng.random((rows, outputs)) < proba).astype(np.int8)
@@ -282,7 +282,7 @@ def draw(workload: Workload, part: str, scale: float = 1.0) -> tuple[np.ndarray,
 
 
 def save(workload: Workload, folder: Path, scale: float) -> int:
-    """Draw both parts into a folder and return the bytes of the fitted one, as they are handed over."""
+    """Draw both parts into a folder and return the bytes of the fitted one."""
     size = 0
     for part in SEEDS:
         proba, y = draw(workload, part, scale)
@@ -324,7 +324,7 @@ def f1(C: np.ndarray) -> np.ndarray:
 
 
 def micro_f1(C: np.ndarray) -> np.ndarray:
-    """F1 of all classes but the first together."""
+    """Return F1 of all classes but the first together."""
     hit = np.trace(C, axis1=-2, axis2=-1) - C[..., 0, 0]
     return 2 * hit / (2 * C.sum((-2, -1)) - C[..., 0, :].sum(-1) - C[..., :, 0].sum(-1))
 

@@ -1,16 +1,16 @@
 """
-Abstain from the hard ones: reading digits
-==========================================
+Abstain from uncertain rows: reading digits
+===========================================
 
-A machine reads handwritten digits, and may hand some of them to a person, who takes time but makes no mistakes. Which
-ones? Those of which the model is least sure. But many models are surer than they should be, and a limit that looks
-cautious may hand over hardly anything.
+A model reads handwritten digits and may leave some of them to a person, who takes time but makes no mistakes. It should
+abstain from those that it is least certain about. However, many models are overconfident, and a threshold that looks
+cautious may lead to hardly any abstentions.
 """
 
 # %%
-# An overconfident reader
+# An overconfident model
 # -----------------------
-# Naive Bayes is quick, fairly accurate, and far too sure of itself.
+# Naive Bayes is fast, fairly accurate, and very overconfident.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,26 +30,26 @@ X_train, X_test, y_train, y_test = train_test_split(
 model = GaussianNB(var_smoothing=0.01)
 proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
-print(f"right: {accuracy_score(y_test, new_proba.argmax(axis=1)):.0%}")
-print(f"sure, by its own account: {new_proba.max(axis=1).mean():.0%}")
+print(f"accuracy: {accuracy_score(y_test, new_proba.argmax(axis=1)):.0%}")
+print(f"mean largest probability: {new_proba.max(axis=1).mean():.0%}")
 
 # %%
-# At a price
-# ----------
-# An error costs 1, a person's time 0.2 per digit. It then pays to abstain if the digit read is wrong with a probability
-# of more than 0.2. That is the rule of `abstain=0.2`. It needs probabilities that can be believed, so they are
+# Abstain at a cost
+# -----------------
+# An error costs 1, and a person's time 0.2 per digit. It is then optimal to abstain if the decision is wrong with a
+# probability of more than 0.2. This is the rule of `abstain=0.2`. It needs calibrated probabilities, so they are
 # recalibrated first.
 
 solution = mw.optimize(proba, y_train, "accuracy", abstain=0.2)
 print(solution.rule.describe())
 
 # %%
-# For comparison, the same limit of 0.8 is applied to the probabilities as they are. -1 stands for an abstention.
+# For comparison, the same threshold of 0.8 is applied to the raw probabilities. -1 is an abstention.
 
 ABSTAINED = -1
 by_hand = np.where(new_proba.max(axis=1) >= 0.8, new_proba.argmax(axis=1), ABSTAINED)
 decisions = {
-    "read all": new_proba.argmax(axis=1),
+    "decide all": new_proba.argmax(axis=1),
     "0.8 by hand": by_hand,
     "abstain=0.2": solution.rule.predict(new_proba),
 }
@@ -66,11 +66,11 @@ def on_new_digits(decided):
 
 
 # %%
-# A share instead of a price
-# --------------------------
-# If the price is not known, but there are people for one digit in ten, bound the share instead. The metric is then the
-# accuracy of the digits that are read. The bound is kept with a margin, so that it holds for new digits too: see
-# `confidence` of :func:`metricwise.optimize`. All results on new digits are counted with NumPy and scikit-learn.
+# A bound on the share of abstentions
+# -----------------------------------
+# If the cost is not known, but one digit in ten can be left to a person, bound the share of abstentions instead. The
+# metric is then the accuracy of the decided digits. The bound has a margin, so that it holds for new digits too: see
+# `confidence` of :func:`metricwise.optimize`. All results on new digits are computed with NumPy and scikit-learn.
 
 bounded = mw.optimize(
     proba, y_train, "accuracy", abstain=True, subject_to="abstained <= 0.1"
@@ -84,8 +84,9 @@ results.round(3)
 # %%
 # Risk against abstention
 # -----------------------
-# :func:`metricwise.trade_off` finds the best rule for each share of abstentions, the risk-coverage curve. All rules are
-# shown on new digits. On the right are some of the digits that `abstain=0.2` hands over. See also :doc:`/abstain`.
+# :func:`metricwise.trade_off` computes the best rule for each share of abstentions, the risk-coverage curve. All rules
+# are evaluated on new digits. On the right are some of the digits from which `abstain=0.2` abstains. See also
+# :doc:`/abstain`.
 
 curve = mw.trade_off(
     proba,

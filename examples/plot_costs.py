@@ -2,9 +2,9 @@
 Decide by a table of costs
 ==========================
 
-Pumps wear out. A model reads the sensors of a pump and says how likely it is to be fine, worn or about to fail, and
-somebody has to decide: leave it alone, service it, or replace it. A pump that fails in operation costs far more than an
-unnecessary visit, so the most probable state is a poor guide. Where errors have prices, the price is the metric.
+A model predicts from sensors whether a pump is fine, worn or about to fail. The possible decisions are to leave it
+alone, to service it, or to replace it. A pump that fails in operation costs far more than an unnecessary visit, so the
+most probable state is a poor decision. If errors have costs, the cost is the metric.
 """
 
 # %%
@@ -38,10 +38,10 @@ X_train, X_test, y_train, y_test = train_test_split(
 print(pd.Series(y_train).value_counts(normalize=True).map("{:.1%}".format).to_string())
 
 # %%
-# What decisions cost
-# -------------------
-# One row for each true state, one column for each decision, in euros. To decide "worn" is to service the pump, to
-# decide "failing" is to replace it.
+# The table of costs
+# ------------------
+# The table has one row for each true state and one column for each decision, in euros. Predicting "worn" means to
+# service the pump, predicting "failing" means to replace it.
 
 cost = pd.DataFrame(
     [[0, 300, 2_500], [600, 300, 2_500], [20_000, 9_000, 2_500]],
@@ -51,14 +51,14 @@ cost = pd.DataFrame(
 print(cost)
 
 # %%
-# Three ways to decide
+# Three decision rules
 # --------------------
-# The textbook takes the decision of least expected cost, one line of NumPy. It is right if the probabilities are. Those
-# of naive Bayes are not: to it, four sensors of one vibration are four independent witnesses.
+# The textbook rule is the decision with the lowest expected cost, one line of NumPy. It is optimal if the probabilities
+# are calibrated. Those of naive Bayes are not, because it treats four sensors of the same vibration as independent.
 #
-# :func:`metricwise.optimize` recalibrates the probabilities first, as far as the labels say that they need it.
-# :class:`metricwise.metrics.Cost` is minus the mean cost, so that larger is better, as for all metrics here. `classes`
-# gives the order of the classes in the table; scikit-learn's own order is that of the alphabet.
+# :func:`metricwise.optimize` recalibrates the probabilities first, based on the labels.
+# :class:`metricwise.metrics.Cost` is minus the mean cost, so that larger is better, as for all metrics. `classes` gives
+# the order of the classes in the table; scikit-learn sorts them alphabetically.
 
 cost_table = cost.to_numpy()
 
@@ -92,9 +92,9 @@ for name, model in models.items():
 # %%
 # Euros per pump
 # --------------
-# The test set has not been seen by model or rule. With naive Bayes, the textbook formula costs more than the most
-# probable state: it trusts probabilities that are wrong. Logistic regression is well calibrated here, and with it the
-# rule and the formula agree.
+# Costs are computed on the test set. With naive Bayes, the textbook rule costs more than the most probable state,
+# because the probabilities are wrong. Logistic regression is well calibrated here, and the fitted rule and the textbook
+# rule agree.
 
 table = pd.DataFrame(costs)
 print(table.round().astype(int))
@@ -112,7 +112,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Was that to be expected? `solution.gain` is estimated on the training set, on rows that the rule was not fitted to:
+# `solution.gain` is estimated from the training set, on rows that the rule was not fitted to:
 
 for name, solution in solutions.items():
     gain = solution.gain
@@ -120,14 +120,14 @@ for name, solution in solutions.items():
     print(f"{name}: {gain.estimate:.0f} euros per pump, 95 % interval {interval}")
 
 # %%
-# What the rule decides
-# ---------------------
-# Every point of the triangle is a distribution of the three states, and the dashed lines separate what is most
-# probable. A pump is serviced or replaced long before its most probable state suggests it.
+# Decision regions
+# ----------------
+# Every point of the triangle is a distribution of the three states. The dashed lines separate the regions of the most
+# probable state. Pumps are serviced or replaced at much lower probabilities of wear or failure.
 
 display = DecisionRegionsDisplay.from_rule(solutions["logistic regression"].rule)
 display.ax_.set(title="Decisions by probability")
 plt.show()
 
 # %%
-# Costs that differ from row to row, such as the amount of a loan, go into `cost=`: see :doc:`/abstain`.
+# For costs that differ by row, such as the amount of a loan, use `cost=`: see :ref:`costs per row <costs-per-row>`.

@@ -1,16 +1,16 @@
 """
-Fair by group: a scholarship
-============================
+Fairness by group: a scholarship
+================================
 
 Three entrance tests predict who will succeed with a scholarship. A third of the applicants take them in their second
-language, and their results say less about their ability. One threshold for all then misses gifted applicants of that
-group much more often. This example bounds the difference, and shows what the bound costs.
+language, and their results are less informative about their ability. A single threshold then rejects capable applicants
+of that group much more often. This example bounds the difference, and shows the effect on accuracy.
 """
 
 # %%
 # Applicants in two groups
 # ------------------------
-# The data are made up. Ability has the same distribution in both groups; only the noise of the tests differs.
+# The data are simulated. Ability has the same distribution in both groups; only the noise of the tests differs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,7 +31,7 @@ y = (ability + 0.4 * rng.normal(size=n_applicants) > 0.6).astype(int)
 second = (group == "second language")[:, None]
 X = np.hstack(
     [tests, second, tests * second]
-)  # the model may weigh the tests differently
+)  # the model may weight the tests differently
 X_train, X_test, y_train, y_test, group_train, group_test = train_test_split(
     X, y, group, test_size=0.5, stratify=y, random_state=0
 )
@@ -43,8 +43,9 @@ new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 # %%
 # Equal opportunity
 # -----------------
-# Equal opportunity is about the recall: the share that is accepted of those who would succeed. Here it may differ by at
-# most ten points between the groups, and :func:`metricwise.optimize` maximises the accuracy under that bound.
+# Equal opportunity is about the recall: the share of accepted applicants among those who would succeed. Here it may
+# differ by at most 0.1 between the groups, and :func:`metricwise.optimize` maximises the accuracy subject to this
+# bound.
 
 solution = mw.optimize(
     proba,
@@ -59,7 +60,7 @@ for name, rule in solution.rule.by_group.items():
     )
 
 # %%
-# The bound is kept with a margin, because it has to hold for next year's applicants too.
+# The bound has a margin, because it should hold for next year's applicants too.
 
 (bound,) = solution.constraints
 print(
@@ -69,8 +70,8 @@ print(
 # %%
 # Next year's applicants
 # ----------------------
-# Recall by group and accuracy on the test half, by scikit-learn. The rule is a :class:`metricwise.GroupedRule`, whose
-# `predict` takes the group of each applicant.
+# Recall by group and accuracy on the test half are computed with scikit-learn. The rule is a
+# :class:`metricwise.GroupedRule`, whose `predict` takes the group of each applicant.
 
 decisions = {
     "one threshold": new_proba.argmax(axis=1),
@@ -97,8 +98,8 @@ results = recalls.assign(
 results.round(3)
 
 # %%
-# The rule lowers the bar for the group that the tests describe badly, and raises it a little for the other one. The
-# accuracy hardly changes, because near the threshold the model cannot tell who will succeed anyway.
+# The rule lowers the threshold for the group with less informative tests, and raises it slightly for the other one. The
+# accuracy hardly changes, because the predictions near the threshold are uncertain anyway.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(9.6, 4), layout="constrained", width_ratios=[3, 4]
@@ -139,6 +140,6 @@ right.set_title("thresholds: dashed before, solid after", fontsize=10)
 plt.show()
 
 # %%
-# A threshold for each group treats two applicants with the same probability differently. An optimiser cannot say
-# whether that is right, or even legal. :doc:`/fair` has other notions of fairness, rules that do not see the group, and
-# a section on when not to do this.
+# A threshold for each group treats two applicants with the same probability differently. Whether this is right, or
+# legal, must be decided case by case. :doc:`/fair` describes other notions of fairness, rules that do not use the
+# group, and when not to use this method.

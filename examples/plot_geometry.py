@@ -1,17 +1,18 @@
 """
-The geometry: reachable confusions and the best one
-===================================================
+The feasible set of confusion matrices
+======================================
 
-Given the probabilities of a model, every rule has a confusion matrix. All matrices that rules can reach, rules that
-toss coins included, form a convex set, and the best rule for a metric is where its level lines touch the set. With two
-classes the set can be drawn. It shows why one threshold is enough for F1, and why the best worst recall of a small
-tree takes a coin.
+Given the probabilities of a model, every rule has a confusion matrix. The matrices of all rules, including randomised
+rules, form a convex set, and the best rule for a metric is where its level lines touch the set. With two classes the
+set can be drawn. It shows why one threshold is optimal for F1, and why the smallest recall of a small tree needs a
+randomised rule.
 """
 
 # %%
 # Two models of the same data
 # ---------------------------
-# A logistic regression gives nearly every row a probability of its own. A tree with three leaves has only three.
+# A logistic regression has a different probability for nearly every row. A tree with three leaves has only three
+# probabilities.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,11 +39,11 @@ logistic = LogisticRegression().fit(X_train, y_train)
 tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X_train, y_train)
 
 # %%
-# The sets
-# --------
-# The rows of a confusion matrix sum to the shares of the classes, whatever is decided. With two classes that leaves two
-# numbers free, the two recalls. :class:`metricwise.geometry.FeasibleSet` finds the outline of the set. Its upper edge
-# is the ROC curve that the probabilities promise, from right to left.
+# The feasible sets
+# -----------------
+# The rows of a confusion matrix sum to the class shares for every rule. With two classes this leaves two degrees of
+# freedom, the two recalls. :class:`metricwise.geometry.FeasibleSet` computes the outline of the set. Its upper edge is
+# the ROC curve expected from the probabilities, from right to left.
 
 recalls = mw.metrics.Recall(index=0), mw.metrics.Recall(index=1)
 models = {"logistic": logistic, "tree": tree}
@@ -61,19 +62,19 @@ def place(feasible, C):
 
 
 # %%
-# One threshold is enough: F1
-# ---------------------------
-# Each corner of a set is what one threshold reaches. The best F1 is at a corner of the first set.
+# F1: one threshold is optimal
+# ----------------------------
+# Each vertex of a set is attained by one threshold. The best F1 is at a vertex of the first set.
 
 best_f1 = does_weighting_suffice("f1", sets["logistic"])
 print(best_f1)
 print(f"the threshold is {best_f1.decomposition.rule().threshold:.2f}")
 
 # %%
-# It takes a coin: the worst recall
-# ---------------------------------
+# Smallest recall: a randomised rule is optimal
+# ---------------------------------------------
 # The level lines of the smaller recall have a corner on the diagonal. They touch the set of the tree in the middle of
-# an edge. The rules at its ends favour one class each, and only a mixture of both treats the classes alike.
+# an edge. The rules at its ends favour one class each, and only a mixture of both has equal recalls.
 
 best_worst = does_weighting_suffice("min_recall", sets["tree"])
 print(best_worst)
@@ -82,8 +83,8 @@ for rule, weight in zip(mixture.rules, mixture.weights, strict=True):
     print(f"with probability {weight:.2f}: threshold {rule.threshold:.2f}")
 
 # %%
-# A linear programme agrees. Its variables are the probability of deciding for class 1 in each of the three leaves, and
-# the smaller recall, which it maximises.
+# A linear programme confirms this. Its variables are the probability of predicting class 1 in each of the three leaves,
+# and the smaller recall, which is maximised.
 
 leaves, counts = np.unique(tree.predict_proba(X_rule)[:, 1], return_counts=True)
 ones, zeros = (
@@ -104,9 +105,9 @@ print(f"linear programme:  {-programme.fun:.4f}")
 # %%
 # Where the level lines touch the sets
 # ------------------------------------
-# F1 is a formula of the two recalls and the share of class 1, so its level lines need nothing but NumPy. The orange
-# line is the highest one that a set reaches. The hollow diamonds are the two rules of the mixture; one of them is
-# argmax.
+# F1 is a function of the two recalls and the share of class 1, so its level lines can be computed with NumPy. The
+# orange line is the highest level line that touches the set. The hollow diamonds are the two rules of the mixture; one
+# of them is argmax.
 
 share = sets["logistic"].priors[0, 1]
 recall_0, recall_1 = np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401))
@@ -176,10 +177,10 @@ axes[0].set_ylabel("recall of class 1")
 plt.show()
 
 # %%
-# On new rows
+# On new data
 # -----------
-# Recalls on the test rows, by scikit-learn: each of the two rules favours a class. The mixture draws one of them for
-# every row, and its worst recall is better than that of either. More on this in :doc:`/geometry`.
+# Recalls on the test rows are computed with scikit-learn. Each of the two rules favours one class. The mixture draws
+# one of them for every row, and its smallest recall is higher than that of either rule. See also :doc:`/geometry`.
 
 rules = {f"threshold {rule.threshold:.2f}": rule for rule in mixture.rules} | {
     "mixture": mixture

@@ -2,15 +2,15 @@
 Macro-F1 of gradient boosting
 =============================
 
-Support tickets go to four teams, most of them to one. The model is judged by macro-F1, in which every team counts the
-same, but it is trained on the log loss and decides by the most probable team, which favours the large one. This example
-leaves the model as it is and changes the decision: the rule for macro-F1 is fitted on out-of-fold probabilities.
+Support tickets are assigned to four teams, most of them to one. The metric is macro-F1, in which all teams have the
+same weight, but the model is trained on the log loss and predicts the most probable team, which favours the large one.
+This example keeps the model and changes the decision: the rule for macro-F1 is fitted on out-of-fold probabilities.
 """
 
 # %%
 # Tickets
 # -------
-# Twenty simulated features stand for an embedding of the text. The smallest team gets one ticket in 17.
+# Twenty simulated features represent an embedding of the text. The smallest team receives one ticket in 17.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,10 +39,10 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 
 # %%
-# The rule, out of fold
-# ---------------------
-# A rule must be fitted on probabilities such as the model gives to *new* rows. On its own training rows a boosted model
-# is far too sure of itself, so we take scikit-learn's `cross_val_predict`.
+# Fit the rule on out-of-fold probabilities
+# -----------------------------------------
+# A rule must be fitted on probabilities like those of *new* rows. On its training rows a boosted model is very
+# overconfident, so we use scikit-learn's `cross_val_predict`.
 
 model = LGBMClassifier(
     n_estimators=40,
@@ -58,7 +58,7 @@ solution = mw.optimize(proba, y_train, metric="macro_f1")
 print(solution.rule.describe())
 
 # %%
-# Is it worth it? The gain over the most probable team, estimated on rows that the rule has not seen:
+# The estimated gain over the most probable team on new data:
 
 gain = solution.gain
 print(f"{gain.estimate:+.3f}, 95 % interval {gain.low:+.3f} to {gain.high:+.3f}")
@@ -66,8 +66,8 @@ print(f"{gain.estimate:+.3f}, 95 % interval {gain.low:+.3f} to {gain.high:+.3f}"
 # %%
 # On new tickets
 # --------------
-# Beside the rule, what is often tried first: training with `class_weight="balanced"`. That aims at balanced accuracy,
-# whatever the metric is, and pays for recall in the small teams with too much precision.
+# The rule is compared with training with `class_weight="balanced"`, which is often tried first. It targets balanced
+# accuracy regardless of the metric, and increases the recall of the small teams at the cost of too much precision.
 
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 balanced = LGBMClassifier(**model.get_params() | {"class_weight": "balanced"}).fit(
@@ -90,8 +90,8 @@ print(scores.round(3).to_string())
 # %%
 # In one step
 # -----------
-# :class:`metricwise.MetricOptimalClassifierCV` does all of this in `fit`: the folds, the rule, and the model on all
-# rows. It decides as the rule above does.
+# :class:`metricwise.MetricOptimalClassifierCV` does all of this in `fit`: the cross-validation, the rule, and the model
+# on all rows. It makes the same decisions as the rule above.
 
 classifier = mw.MetricOptimalClassifierCV(model, metric="f1_macro").fit(
     X_train, y_train
@@ -102,7 +102,7 @@ print(f"macro-F1 {classifier.score(X_test, y_test):.3f}, {same:.0%} of decisions
 # %%
 # Team by team
 # ------------
-# The rule improves the small teams without taking anything from the large one.
+# The rule improves the F1 of the small teams without reducing that of the large one.
 
 f1 = pd.DataFrame(
     {

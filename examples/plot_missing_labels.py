@@ -2,18 +2,18 @@
 Several outputs with missing labels
 ===================================
 
-A dealer wants to know the state of a used car before anybody has looked at it: a grade for the brakes, whether the
-tyres must be replaced, and how much rust there is. These are three outputs, of four, two and three classes, and each is
-judged by a metric of its own. Inspections cost money, so few cars have had all three.
+A dealer wants to predict the state of a used car before an inspection: a grade for the brakes, whether the tyres must
+be replaced, and the amount of rust. These are three outputs, of four, two and three classes, and each has its own
+metric. Inspections are expensive, so few cars have all three labels.
 
-Dropping incomplete rows would leave next to nothing. Here every label is used.
+Few complete rows would remain if incomplete rows were dropped. Here every label is used.
 """
 
 # %%
 # Cars and inspections
 # --------------------
-# The cars are simulated. Half of them have had their brakes inspected, fewer their tyres, and fewer still were checked
-# for rust. A label that is missing is NaN.
+# The cars are simulated. Half of them have a label for the brakes, fewer for the tyres, and fewer still for rust.
+# Missing labels are NaN.
 
 from functools import partial
 
@@ -59,7 +59,7 @@ print(f"{len(Y_train)} cars, {complete.sum()} of them with all three labels")
 print(Y_train.head().fillna("-").to_string(index=False))
 
 # %%
-# One column for each car. What is white was not inspected.
+# Each column is a car. White cells were not inspected.
 
 figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 codes = Y_train.head(50).apply(lambda column: pd.Categorical(column).codes)
@@ -79,8 +79,8 @@ plt.show()
 # %%
 # One metric for each output
 # --------------------------
-# `metric` takes a dict by the columns of `Y`. The class that F1 is about stands in brackets. A logistic regression is
-# fitted for each output on the rows with that label, and each output gets a rule of its own.
+# `metric` takes a dict by the columns of `Y`. The positive class of F1 is given in brackets. A logistic regression is
+# fitted for each output on the rows with that label, and each output has its own rule.
 
 metrics = {
     "brakes": "quadratic_kappa",
@@ -94,8 +94,8 @@ print(model.rule_.describe())
 # %%
 # On other cars
 # -------------
-# scikit-learn's functions take no missing labels, so each output is scored on the cars that were inspected for it.
-# Using all labels helps, and so does deciding by the metric.
+# scikit-learn's functions do not support missing labels, so each output is scored on the cars that were inspected for
+# it. Both using all labels and using the rule for the metric improve the scores.
 
 on_complete = mw.MetricOptimalClassifierCV(logistic, metric=metrics).fit(
     X_train[complete], Y_train[complete]
@@ -119,7 +119,7 @@ for name, decided in decisions.items():
 print(scores.T.round(3))
 
 # %%
-# `score` does the same: it leaves out what is missing and returns the mean of the three.
+# `score` does the same: it ignores missing labels and returns the mean of the three metrics.
 
 print(f"mean of the last line: {scores.iloc[:, -1].mean():.3f}")
 print(f"model.score:           {model.score(X_test, Y_test):.3f}")

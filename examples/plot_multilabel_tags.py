@@ -2,19 +2,19 @@
 Tags for articles: micro or macro
 =================================
 
-An article may have several tags or none, and a model gives a probability for every tag. What remains is to choose a
-threshold, or one for each tag, and 0.5 is rarely a good choice: rare tags hardly ever reach it.
+An article may have several tags or none, and a model predicts a probability for every tag. A threshold of 0.5 is rarely
+a good choice, because the probabilities of rare tags hardly ever exceed it.
 
-Which thresholds are right depends on how the scores of the tags are averaged. Micro-F1 pools all decisions, so that
-frequent tags dominate, and needs one threshold. Macro-F1 is the mean over the tags, so that rare ones count the same,
-and needs one threshold each.
+The optimal thresholds depend on how the scores of the tags are averaged. Micro-F1 pools all decisions, so that frequent
+tags dominate, and needs one threshold. Macro-F1 is the mean over the tags, which all have the same weight, and needs
+one threshold for each tag.
 """
 
 # %%
 # Articles
 # --------
-# Thirty simulated features stand for an embedding of the text. The most frequent tag is on a third of the articles, the
-# rarest on two in a hundred, and some tags are easier to recognise than others.
+# Thirty simulated features represent an embedding of the text. A third of the articles have the most frequent tag and 2
+# % the rarest, and some tags are easier to recognise than others.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,7 +43,8 @@ X_train, X_test, Y_train, Y_test = train_test_split(
 # %%
 # One model, two sets of thresholds
 # ---------------------------------
-# The same out-of-fold probabilities serve both averages. As data frames they carry the names of the tags into the rule.
+# The same out-of-fold probabilities are used for both averages. They are data frames, so that the rule knows the names
+# of the tags.
 
 model = OneVsRestClassifier(LogisticRegression(max_iter=1_000))
 proba = pd.DataFrame(
@@ -61,7 +62,7 @@ for average, solution in solutions.items():
 # %%
 # On new articles
 # ---------------
-# By scikit-learn, each rule wins by the average that it was fitted for:
+# Scores are computed with scikit-learn. Each rule is best for the average that it was fitted for:
 
 new_proba = pd.DataFrame(
     model.fit(X_train, Y_train).predict_proba(X_test), columns=tags
@@ -85,9 +86,9 @@ print(scores.round(3))
 # %%
 # The thresholds
 # --------------
-# `rule.threshold` has them, on the probabilities of the model. Probabilities are recalibrated tag by tag, so the one
-# threshold of micro-F1 is not quite the same number for all tags. For macro-F1, `threshold_range` is the interval of
-# thresholds that are as good, within the error of so many rows. It is wide for rare tags, which have few.
+# `rule.threshold` contains the thresholds on the probabilities of the model. Probabilities are recalibrated for each
+# tag, so the single threshold of micro-F1 differs slightly between tags. For macro-F1, `threshold_range` is the
+# interval of thresholds that are not significantly worse. It is wide for rare tags, which have few positive rows.
 
 thresholds = pd.DataFrame(
     {average: solution.rule.threshold for average, solution in solutions.items()},
@@ -126,7 +127,7 @@ plt.show()
 # %%
 # Tag by tag
 # ----------
-# The two rules differ on some of the rare tags. Frequent tags are served well by either.
+# The two rules differ on some of the rare tags. For frequent tags both are good.
 
 f1 = pd.DataFrame(
     {

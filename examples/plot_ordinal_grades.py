@@ -2,19 +2,19 @@
 Ordinal grades with quadratic kappa
 ===================================
 
-Grades have an order, and quadratic kappa punishes an error by the square of its distance. The most probable grade is
-then often the wrong answer: between a likely 1 and a likely 5, a 3 costs less on average.
+Grades are ordered, and quadratic kappa penalises an error by the square of its distance. The most probable grade is
+then often not the best decision: if 1 and 5 are both likely, 3 has the smaller expected penalty.
 
-This example grades the progression of diabetes in five steps, with one logistic regression and four ways to decide: the
-most probable grade, the expected grade rounded, the expected grade with cut points by Nelder-Mead, which is common
+This example predicts the progression of diabetes in five grades, with one logistic regression and four decision rules:
+the most probable grade, the rounded expected grade, the expected grade with cut points by Nelder-Mead, which is common
 practice, and the rule that maximises quadratic kappa.
 """
 
 # %%
 # The data and a model
 # --------------------
-# The target of scikit-learn's diabetes data is cut into five grades of unequal size. Rules are fitted on
-# probabilities of rows that the model has not seen: out-of-fold predictions serve.
+# The target of scikit-learn's diabetes data is divided into five grades of unequal size. Rules are fitted on
+# out-of-fold probabilities.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,14 +42,14 @@ proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
 # The rule
 # --------
 # Given the shares of the grades, quadratic kappa is a ratio of two linear functions of the confusion matrix, so its
-# maximum is found exactly and needs no starting point. The rule goes by the expected grade as well, of recalibrated
-# probabilities. Its cut points are equally spaced: two numbers to fit instead of four.
+# maximum is computed exactly, without a starting point. The rule also rounds the expected grade, of recalibrated
+# probabilities. Its cut points are equally spaced: two parameters instead of four.
 
 solution = mw.optimize(proba, y_train, metric="quadratic_kappa")
 print(solution.rule.describe())
 
 # %%
-# `solution.gain` estimates, on rows that the rule has not seen, what it adds to the most probable grade.
+# `solution.gain` estimates the improvement over the most probable grade on new data.
 
 gain = solution.gain
 print(f"{gain.estimate:+.2f}, 95 % interval {gain.low:+.2f} to {gain.high:+.2f}")
@@ -57,8 +57,8 @@ print(f"{gain.estimate:+.2f}, 95 % interval {gain.low:+.2f} to {gain.high:+.2f}"
 # %%
 # On new patients
 # ---------------
-# One split of so few patients proves little, so we take ten. All decisions use the same probabilities, and
-# scikit-learn's own function says what they are worth on the other half of the patients.
+# One split of so few patients is not conclusive, so we use ten. All decisions use the same probabilities, and are
+# scored with scikit-learn on the other half of the patients.
 
 
 def quadratic_kappa(y_true, grades):
@@ -107,7 +107,7 @@ kappas = pd.DataFrame(
 print(kappas.agg(["mean", "min", "max"]).T.round(3))
 
 # %%
-# Four free cut points, fitted to 221 labels, do better than rounding and worse than the rule.
+# Four free cut points, fitted to 221 labels, are better than rounding and worse than the rule.
 
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 ax.plot(kappas.to_numpy().T, color="lightgrey", linewidth=1, zorder=1)
@@ -139,7 +139,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where the decisions moved, on the first split:
+# The confusion matrices on the first split:
 
 y_test, decisions = splits[0]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")

@@ -1,16 +1,16 @@
 """
-Your own metric: the return on a retention campaign
+A custom metric: the return on a retention campaign
 ===================================================
 
 Most customers are loyal, some are wavering, a few are leaving. Marketing can call a customer, send a voucher, or do
-nothing, and is judged by its return, euros kept per euro spent. No library has that metric, and none needs to: two
-tables are enough, or a function in Python.
+nothing. The metric is the return, euros kept per euro spent. Such a metric can be defined by two tables or by a Python
+function.
 """
 
 # %%
 # Customers and a model
 # ---------------------
-# The customers are made up. The probabilities are out of fold, of rows that the model has not seen.
+# The customers are simulated. The probabilities are out-of-fold.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,9 +46,9 @@ new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 # %%
 # A ratio of two tables
 # ---------------------
-# What each action (column) keeps of each kind of customer (row), and what it costs, in euros. A column stands for the
-# class in the same place: predicting "leaving" means a call. The campaign costs half a euro per customer even if
-# nothing is done.
+# The tables contain the euros kept and spent by each action (column) for each kind of customer (row). A column
+# corresponds to the class at the same position: predicting "leaving" means a call. The campaign costs half a euro per
+# customer even if nothing is done.
 
 kept = pd.DataFrame(
     [[90, 0, 6], [0, 0, 0], [35, 0, 30]], index=classes, columns=actions
@@ -59,8 +59,8 @@ spent = pd.DataFrame(
 kept
 
 # %%
-# The return is the sum of the first table over all customers divided by that of the second one. That is a
-# :class:`metricwise.metrics.FractionalLinear`, and its best rule is found exactly.
+# The return is the sum of the first table over all customers divided by that of the second one. This is a
+# :class:`metricwise.metrics.FractionalLinear`, whose optimal rule is computed exactly.
 
 by_tables = mw.optimize(proba, y_train, mw.metrics.FractionalLinear(kept, spent))
 print(
@@ -71,8 +71,8 @@ print(
 # A function of labels
 # --------------------
 # The same metric in scikit-learn's form, a function of true and predicted labels. With a parameter `sample_weight` it
-# is called on pairs of classes with their frequencies, which takes no longer for more rows. Nothing is known about such
-# a function, so its best rule is searched for numerically.
+# is called with pairs of classes and their frequencies, so the time does not depend on the number of rows. The
+# structure of such a function is unknown, so the search is numerical.
 
 A, B = kept.to_numpy(), spent.to_numpy()
 
@@ -92,10 +92,10 @@ print(
 # %%
 # A function of the confusion matrix
 # ----------------------------------
-# Next year marketing will be judged by its profit, and calls to more than 5 % of the customers will count as overtime.
-# That is no ratio of two tables, but it is a function of the confusion matrix: shares of all rows, true classes by row.
-# Fixing `confusion` and `recalibrate` saves time here: the default also fits rules to resamples of the rows, and calls
-# the function several hundred thousand times.
+# Next year the metric will be the profit, where calls to more than 5 % of the customers count as overtime. This is not
+# a ratio of two tables, but it is a function of the confusion matrix: shares of all rows, true classes by row. Setting
+# `confusion` and `recalibrate` saves time here: the default also fits rules to resamples of the rows, and calls the
+# function several hundred thousand times.
 
 
 def profit(C):
@@ -113,7 +113,7 @@ print(
 # %%
 # On new customers
 # ----------------
-# Both metrics on the test half, customer by customer with NumPy, and the share of customers for each action:
+# Both metrics on the test half, computed with NumPy, and the share of customers for each action:
 
 decisions = {
     "most probable class": model.predict(X_test),
@@ -134,10 +134,10 @@ for name, decided in decisions.items():
 pd.DataFrame(results).T.round(2)
 
 # %%
-# Where each rule acts
-# --------------------
-# Each dot is a customer, placed by the probabilities of the model: the nearer to a corner, the likelier that class. The
-# dashed lines are the borders of the most probable class, which sends too few vouchers for either metric.
+# Decision regions
+# ----------------
+# Each dot is a customer; its position shows the probabilities of the model, with one class at each corner. The dashed
+# lines are the boundaries of the most probable class, which sends too few vouchers for either metric.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="constrained")
 for ax, title, solution in zip(

@@ -1,21 +1,20 @@
 """
-Recall under a precision floor
-==============================
+Recall with a lower bound on precision
+======================================
 
-A bank blocks card payments that look like fraud. Every blocked payment means a call from a customer, so there is an
-agreement with the service team: find as much fraud as possible, but at least nine in ten blocked payments must be
-fraud. In terms of metrics: maximise recall subject to a precision of at least 0.9.
+A bank blocks card payments that look like fraud. Every blocked payment leads to a call from a customer, so at least
+nine in ten blocked payments must be fraud. The task is to maximise recall subject to a precision of at least 0.9.
 
-The default threshold of 0.5 ignores the agreement. The usual remedy, the lowest threshold with a precision of 0.9 on a
-validation set, honours it on the validation set only: on new payments it fails about half of the time. This example
-shows both, and a rule that leaves the margin that is needed.
+The default threshold of 0.5 ignores the constraint. The usual remedy, the lowest threshold with a precision of 0.9 on a
+validation set, satisfies it on the validation set only: on new payments it is violated about half of the time. This
+example compares both with a rule that has the necessary margin.
 """
 
 # %%
-# Payments, few of them fraud
-# ---------------------------
-# The payments are simulated, so that we can draw as many as we like and know what becomes of a rule in the long run.
-# The model is fitted on payments of the past. Thresholds are set on 10,000 later payments that it has not seen.
+# Payments
+# --------
+# The payments are simulated, so that rules can be evaluated on many new payments. The model is fitted on past payments.
+# Thresholds are chosen on 10,000 later payments, which were not used for the model.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,8 +49,8 @@ print(f"{y.sum()} of {len(y)} payments are fraud, {y.mean():.1%}")
 # %%
 # Three thresholds
 # ----------------
-# `subject_to` states the floor. With `confidence=0.95`, the default, :func:`metricwise.optimize` tightens the floor
-# until payments like these, not only these, keep it with that probability.
+# `subject_to` gives the constraint. With `confidence=0.95`, the default, :func:`metricwise.optimize` tightens the bound
+# until it holds in the population, not only on the given payments, with that probability.
 
 precision, recall, thresholds = precision_recall_curve(y, proba)
 lowest = thresholds[precision[:-1] >= 0.9].min()
@@ -61,7 +60,7 @@ solution = mw.optimize(
 print(solution.rule.describe())
 
 # %%
-# The constraint reports the precision on the given rows and what to expect on new ones:
+# The result has the precision on the given rows and an estimate for new data:
 
 (floor,) = solution.constraints
 new = floor.on_new_rows
@@ -71,7 +70,7 @@ print(f"on new ones, with a 95 % interval from {new.low:.3f} to {new.high:.3f}")
 # %%
 # On new payments
 # ---------------
-# scikit-learn's own functions say what each threshold is worth on 100,000 payments to come.
+# The thresholds are scored with scikit-learn on 100,000 new payments.
 
 decisions = {
     "threshold 0.5": new_proba > 0.5,
@@ -90,9 +89,9 @@ scores = pd.DataFrame(
 print(scores.round(3))
 
 # %%
-# Was that luck?
-# --------------
-# One validation set proves little. So we draw 40 of them, set both thresholds on each, and look at the precision on
+# Repetitions
+# -----------
+# One validation set is not conclusive. We draw 40 of them, choose both thresholds on each, and compute the precision on
 # the same 100,000 new payments.
 
 repetitions = []
@@ -137,11 +136,10 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What the floor costs
-# --------------------
-# A floor costs recall, and its margin a little more: the fewer frauds there are to learn from, the wider it must be.
-# :func:`metricwise.trade_off` finds the best recall at every precision, so that all of the frontier can be seen before
-# a floor is agreed on.
+# The effect of the constraint on recall
+# --------------------------------------
+# The constraint reduces recall, and its margin reduces it a little more. With fewer frauds the margin is larger.
+# :func:`metricwise.trade_off` computes the best recall for every bound on precision, which helps to choose the bound.
 
 frontier = mw.trade_off(proba, y, "recall", "precision", n_points=60)
 display = FrontierDisplay.from_trade_off(frontier, bound=0.9)
@@ -152,4 +150,4 @@ display.ax_.legend(loc="lower left", frameon=False)
 plt.show()
 
 # %%
-# See :doc:`/floors` for what else can be promised.
+# See :doc:`/floors` for other constraints.

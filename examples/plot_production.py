@@ -2,16 +2,16 @@
 A rule in production: JSON, SQL and ONNX
 ========================================
 
-A rule that was fitted in a notebook has to decide elsewhere: in a service, in a database every night, in a runtime
-without Python. If only the model is exported, the rule is lost, and the most probable class decides again. This example
-takes one rule to three systems and compares their decisions.
+A rule that was fitted in a notebook is used elsewhere: in a service, in a database, or in a runtime without Python. If
+only the model is exported, the rule is lost and the most probable class is predicted again. This example exports one
+rule to three systems and compares their decisions.
 """
 
 # %%
-# The notebook
+# Fit the rule
 # ------------
-# Made-up loans in three grades of risk, judged by quadratic kappa: mistaking a high risk for a low one is worse than
-# mistaking it for a medium one.
+# The data are simulated loans in three grades of risk. The metric is quadratic kappa: predicting a low risk for a high
+# one is worse than predicting a medium one.
 
 import json
 import sqlite3
@@ -48,8 +48,8 @@ print(model.rule_.describe())
 # %%
 # JSON: the rule as a file
 # ------------------------
-# The file holds a few numbers, and what a reader should know a year from now: the metric, the rows of each class, the
-# value, the gain. No row of the data is in it. :func:`metricwise.load_rule` checks the file and never runs any of it.
+# The file contains a few numbers and metadata: the metric, the number of rows of each class, the value and the gain. It
+# contains no data. :func:`metricwise.load_rule` validates the file and never executes code from it.
 
 text = model.rule_.to_json()
 print(f"{len(text):,} characters, with the parts {', '.join(json.loads(text))}")
@@ -59,10 +59,11 @@ decisions = {
 }
 
 # %%
-# SQL: where the probabilities are
-# --------------------------------
-# :func:`metricwise.export.to_sql` writes one expression over the columns of the probabilities. SQLite, which comes with
-# Python, stands in for the warehouse. The expression begins with a check: rows without proper probabilities are NULL.
+# SQL: decisions in the database
+# ------------------------------
+# :func:`metricwise.export.to_sql` writes one expression over the columns of the probabilities. SQLite, which is part of
+# Python, is used here instead of a data warehouse. The expression starts with a check: rows without valid probabilities
+# are NULL.
 
 expression = mw.export.to_sql(model.rule_, dialect="sqlite")
 print("\n".join(expression.splitlines()[:6]), "...")
@@ -87,10 +88,10 @@ session = onnxruntime.InferenceSession(
 (decisions["ONNX"],) = session.run(["label"], {"X": X_test})
 
 # %%
-# They decide alike
-# -----------------
-# The quadratic kappa of each system on new loans, by scikit-learn, and how many loans it decides otherwise than the
-# notebook. The last one is what is left if the model is exported without its rule.
+# Equal decisions
+# ---------------
+# The quadratic kappa of each system on new loans, computed with scikit-learn, and the number of decisions that differ
+# from those of the notebook. The last line is the model exported without its rule.
 
 decisions["model alone"] = model.estimator_.predict(X_test)
 for name, decided in decisions.items():
@@ -100,8 +101,8 @@ for name, decided in decisions.items():
     )
 
 # %%
-# On the left, each dot is a loan, placed by the probabilities of the three grades: the nearer to a corner, the likelier
-# that grade. On the right is the share of loans that two systems decide alike.
+# On the left, each dot is a loan; its position shows the probabilities of the three grades, with one grade at each
+# corner. On the right is the share of loans with equal decisions of two systems.
 
 agreement = pd.DataFrame(
     {

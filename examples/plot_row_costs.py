@@ -1,16 +1,16 @@
 """
-Costs of each row by itself: card fraud
-=======================================
+Costs that differ by row: card fraud
+====================================
 
-A fraudulent payment that goes through costs its amount. Reviewing a payment costs a few euros, whatever the amount. So
-the best decision depends on two numbers, the probability of fraud and the amount, and no single threshold on the
-probability can be right: a payment of 2000 euros deserves a review at a risk at which one of 10 euros does not.
+An undetected fraudulent payment costs its amount. Reviewing a payment costs a few euros, whatever the amount. The best
+decision depends on the probability of fraud and on the amount, so no single threshold on the probability is optimal: a
+payment of 2000 euros should be reviewed at a lower probability of fraud than one of 10 euros.
 """
 
 # %%
 # The payments
 # ------------
-# The data are made up: amounts with a long tail, a handful of features, and fraud in a few per cent of the payments.
+# The data are simulated: amounts with a long tail, four features, and a few per cent of fraud.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,9 +23,9 @@ import metricwise as mw
 rng = np.random.default_rng(0)
 n_payments = 40_000
 amount = rng.lognormal(mean=3.8, sigma=1.0, size=n_payments).round(2)
-distance = rng.exponential(1, n_payments)  # from where the card was used last
+distance = rng.exponential(1, n_payments)  # from the place of the last payment
 card_age = rng.exponential(1, n_payments)
-n_recent = rng.poisson(1, n_payments)  # payments in the hour before
+n_recent = rng.poisson(1, n_payments)  # payments in the last hour
 logit = -6.2 + 0.9 * distance + 0.8 * n_recent - 0.6 * card_age + 0.15 * np.log(amount)
 y = np.where(rng.random(n_payments) < 1 / (1 + np.exp(-logit)), "fraud", "genuine")
 X = np.column_stack([np.log(amount), distance, card_age, n_recent])
@@ -41,11 +41,11 @@ proba = cross_val_predict(model, X_train, y_train, method="predict_proba")
 new_proba = model.fit(X_train, y_train).predict_proba(X_test)
 
 # %%
-# What each decision costs
-# ------------------------
-# ``cost[n, i, j]`` is the cost of deciding payment `n` as class `j` where class `i` is true. Classes are in the order
-# of the columns of `proba`: "fraud", "genuine". Deciding "fraud" means a review, which always costs 4 euros; deciding
-# "genuine" lets the payment through.
+# The cost of each decision
+# -------------------------
+# ``cost[n, i, j]`` is the cost of deciding payment `n` as class `j` if class `i` is true. Classes are in the order of
+# the columns of `proba`: "fraud", "genuine". Predicting "fraud" means a review, which always costs 4 euros; predicting
+# "genuine" accepts the payment.
 
 REVIEW = 4.0
 
@@ -60,9 +60,9 @@ def costs_of(amount):
 # %%
 # Three rules
 # -----------
-# *Argmax*, what `predict` does, ignores the costs. A *table of mean costs* gives one threshold for all payments.
-# With `cost=`, :func:`metricwise.optimize` returns a :class:`metricwise.CostRule`, which takes the decision of least
-# expected cost for each payment by itself; its `predict` takes the costs of the new payments.
+# *Argmax*, as in `predict`, ignores the costs. A *table of mean costs* results in one threshold for all payments. With
+# `cost=`, :func:`metricwise.optimize` returns a :class:`metricwise.CostRule`, which takes the decision with the lowest
+# expected cost for each payment; its `predict` needs the costs of the new payments.
 
 cost_train, cost_test = costs_of(amount_train), costs_of(amount_test)
 mean_cost = costs_of(amount_train[y_train == "fraud"]).mean(axis=0)
@@ -76,10 +76,10 @@ decisions = {
 }
 
 # %%
-# In euros, on new payments
-# -------------------------
-# The bill of the test half takes nothing but NumPy: 4 euros for every review, and the amount of every fraud that was
-# let through.
+# Costs of new payments
+# ---------------------
+# The total cost of the test half is computed with NumPy: 4 euros for every review, and the amount of every undetected
+# fraud.
 
 
 def euros(decided):
@@ -99,7 +99,7 @@ bill = pd.DataFrame(rows, index=decisions, columns=["reviews", "frauds found", "
 bill
 
 # %%
-# `solution.gain` estimated the saving per payment from the training half alone:
+# `solution.gain` estimates the saving per payment from the training half alone:
 
 gain = by_row.gain
 saved = (bill.loc["argmax", "euros"] - bill.loc["costs by row", "euros"]) / len(y_test)
@@ -111,9 +111,9 @@ print(f"saved in the test half {saved:.2f}")
 # %%
 # Where the rules differ
 # ----------------------
-# The single threshold reviews small payments that are not worth it, and lets large ones through that are. By row, the
-# limit falls as the amount grows: it is where risk times amount equals the price of a review. This finds fewer frauds
-# than the mean costs do, but those that matter.
+# With a single threshold, too many small payments and too few large ones are reviewed. With costs by row, the threshold
+# decreases with the amount: a payment is reviewed if the probability of fraud times the amount exceeds the cost of a
+# review. This finds fewer frauds than mean costs, but those with large amounts.
 
 risk = new_proba[:, 0]
 reviewed, fraud = decisions["costs by row"] == "fraud", y_test == "fraud"
@@ -160,9 +160,10 @@ plt.show()
 # %%
 # As one estimator
 # ----------------
-# :class:`metricwise.MetricOptimalClassifierCV` does all of this in one `fit`. Where one table is enough for all rows,
-# :class:`metricwise.CostSensitiveClassifier` trains the model itself on the costs. That helps models that are too
-# simple to get all probabilities right; this one is not. See :ref:`costs per row <costs-per-row>` in the user guide.
+# :class:`metricwise.MetricOptimalClassifierCV` does all of this in one `fit`. With one table for all rows,
+# :class:`metricwise.CostSensitiveClassifier` trains the model on the costs. This helps models that are too simple to
+# estimate all probabilities well, which is not the case here. See :ref:`costs per row <costs-per-row>` in the user
+# guide.
 
 rule_model = mw.MetricOptimalClassifierCV(model, metric="cost").fit(
     X_train, y_train, cost=cost_train

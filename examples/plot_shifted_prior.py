@@ -2,15 +2,16 @@
 A class that is rarer in production than in training
 ====================================================
 
-Models of rare events are often trained on balanced rows: all failures, and as many other rows drawn at random. Such a
-model believes that every second machine fails, and a threshold tuned on the same rows believes it too. If the share of
-failures in production is known, `prior=` of :func:`metricwise.optimize` corrects the probabilities and the rule.
+Models of rare events are often trained on balanced data: all failures, and the same number of other rows drawn at
+random. The probabilities of such a model, and a threshold tuned on the same rows, assume that half of all machines
+fail. If the share of failures in production is known, `prior=` of :func:`metricwise.optimize` corrects the
+probabilities and the rule.
 """
 
 # %%
-# Balanced rows to train on, rare failures in production
-# ------------------------------------------------------
-# Made-up sensor readings of machines, 3 % of which fail the next day.
+# Balanced training data, rare failures in production
+# ---------------------------------------------------
+# The sensor readings are simulated. In production, 3 % of the machines fail the next day.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,8 +50,8 @@ new_proba = model.fit(X_train, y_train).predict_proba(X_new)
 # %%
 # Two rules for F1
 # ----------------
-# The first one takes the shares in the training rows for granted. The second one is given those in production, in the
-# order of the columns of `proba`.
+# The first one assumes the class shares of the training data. The second one uses those in production, in the order of
+# the columns of `proba`.
 
 rules = {
     "argmax": mw.WeightedRule.from_thresholds(0.5),
@@ -65,8 +66,7 @@ for name, rule in rules.items():
 # %%
 # In production
 # -------------
-# The three rules, scored by functions of scikit-learn. A rule tuned on balanced rows drowns the few failures in
-# false alarms.
+# The three rules are scored with scikit-learn. The rule tuned on balanced data has far too many false alarms.
 
 scores = pd.DataFrame(
     {
@@ -82,9 +82,9 @@ scores = pd.DataFrame(
 scores.round(2).astype({"alarms": int})
 
 # %%
-# F1 at every threshold shows how good each choice is. The curve of the training rows peaks where that of production is
-# far below its best. The rule for the prior is near the peak in production, though it was found without any label from
-# there.
+# The figure shows F1 for every threshold. At the maximum of the curve for the training data, F1 in production is far
+# below its maximum. The rule for the prior is close to the maximum in production, although it was fitted without labels
+# from there.
 
 
 def f1_curve(y_true, proba):
@@ -127,8 +127,9 @@ plt.show()
 # %%
 # How well must the prior be known?
 # ---------------------------------
-# A rough idea is enough: at half or twice the true share, F1 is close to the best, and far from that of the balanced
-# rows. What must hold is that only the shares change, and that each class looks the same in production as in training.
+# An approximate value is sufficient: at half or twice the true share, F1 is close to the maximum, and much higher than
+# with the balanced data. The method assumes that only the shares change, and that the distribution within each class is
+# the same in production as in training.
 
 for share in (0.01, 0.015, 0.03, 0.06, 0.12, 0.5):
     rule = mw.optimize(proba, y_train, metric="f1", prior=[1 - share, share]).rule

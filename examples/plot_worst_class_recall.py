@@ -1,20 +1,20 @@
 """
-Worst-class recall, and why a mixture of rules
-==============================================
+Smallest recall, and why a mixture of rules
+===========================================
 
-A ward scores patients with pneumonia by five yes-or-no criteria, and admits those who need it. Most do not, and a rule
-that is right about most patients can still miss most of the severe cases. The ward is therefore judged by its worst
-class: the smaller of the two recalls, those of mild and of severe cases.
+Patients with pneumonia are scored by five binary criteria, and severe cases are admitted. Most cases are mild, and a
+rule that is correct for most patients can still miss most of the severe cases. The metric is therefore the smaller of
+the two recalls, those of mild and of severe cases.
 
-A score from 0 to 5 leaves few rules to choose from, and none of them serves both classes well. A mixture, which draws
-between two of them, does.
+With a score from 0 to 5 there are few rules, and none of them has high recalls for both classes. A mixture, which draws
+one of two rules at random, has.
 """
 
 # %%
 # Patients
 # --------
-# One patient in eight is severe. The criteria are simulated. A logistic regression, fitted on patients of last year,
-# turns the score into a probability, and rules are fitted on patients of this year.
+# One patient in eight is severe. The criteria are simulated. A logistic regression, fitted on last year's patients,
+# converts the score to a probability, and rules are fitted on this year's patients.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,7 +46,7 @@ new_proba = model.predict_proba(X_new)
 # %%
 # The best single rule, and the best mixture
 # ------------------------------------------
-# `randomized=False`, the default, returns the best rule that decides equal rows alike.
+# `randomized=False`, the default, returns the best deterministic rule.
 
 single = mw.optimize(proba, y, metric="min_recall")
 mixture = mw.optimize(
@@ -57,8 +57,8 @@ print(mixture.rule.describe())
 # %%
 # On new patients
 # ---------------
-# Which of the two rules decides about a patient is drawn, and can be repeated: the draw depends on a seed and on the
-# position of the row. Recalls by scikit-learn:
+# One of the two rules is drawn for each patient. The draws are reproducible: they depend only on a seed and on the
+# position of the row. Recalls are computed with scikit-learn:
 
 decisions = {
     "most probable class": new_proba.argmax(axis=1),
@@ -75,8 +75,8 @@ recalls = pd.DataFrame(
 print(recalls.assign(worst=recalls.min(axis=1)).round(3))
 
 # %%
-# The draw itself adds little noise. `distribution` has the exact probability of each decision, so that the expected
-# recalls need no draw at all:
+# The draws add little noise. `distribution` returns the exact probability of each decision, so the expected recalls can
+# be computed without draws:
 
 distribution = mixture.rule.distribution(new_proba)
 expected = [distribution[y_new == label, label].mean() for label in (0, 1)]
@@ -85,9 +85,10 @@ print(f"expected recalls: mild {expected[0]:.3f}, severe {expected[1]:.3f}")
 # %%
 # Why a mixture
 # -------------
-# Admitting patients from some score on is a point in the plane of both recalls. On the dotted diagonal the recalls are
-# equal, and the worst one is largest where the boundary of the reachable set crosses it. Single rules are isolated
-# points, and none lies there. Mixtures of two neighbours fill the line between them, and one does.
+# Each minimum score for admission is a point in the plane of the two recalls. On the dotted diagonal the recalls are
+# equal, and the smallest recall is maximal where the boundary of the feasible set crosses it. Single rules are isolated
+# points, and none of them is there. Mixtures of two neighbouring rules form the line between them, which contains the
+# optimum.
 
 thresholds = np.array(
     [
@@ -124,11 +125,11 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# A mixture is the better rule only if it is acceptable that two patients with the same score are treated differently.
-# Where it is not, `solution.alternative` of the mixture says what the best single rule is worth on the same rows:
+# A mixture should be used only if it is acceptable that two patients with the same score are treated differently.
+# `solution.alternative` of the mixture is the value of the best single rule on the same rows:
 
 print(f"mixture {mixture.value:.3f}, best single rule {mixture.alternative:.3f}")
 
 # %%
-# With continuous probabilities, from a model with many features, single rules are close to one another and the mixture
-# adds little. Trees, nearest neighbours and score cards are where it matters. :doc:`/geometry` has the theory.
+# With continuous probabilities, from a model with many features, single rules are close to each other and the mixture
+# adds little. It matters for trees, nearest neighbours and score cards. See :doc:`/geometry` for the theory.

@@ -1,6 +1,6 @@
-"""The paper's experiments, from data to tables beside the paper's own: ``python -m reproduction uci --quick``.
+"""The experiments of the paper, compared with its tables: ``python -m reproduction uci --quick``.
 
-Stands beside the library and is no part of it: it uses the public names of metricwise as any reader of the paper could.
+Not part of the library: it uses only public names of metricwise.
 
 - ``cli``: what people type. ``catalogue``: experiments by name, on the data at hand.
 - ``experiments``: what is measured. ``reports``: tables and figures of it, next to the numbers that the paper prints.

@@ -1,6 +1,6 @@
-"""Run experiments by name, on the data that are at hand.
+"""Run experiments by name on the available data.
 
-Owns the table of experiments and the choice of data. Must not know how people ask for them.
+Has the table of experiments and chooses the data. Must not know the command line.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def reproduce(
 
 
 def _find_data(quick: bool, stack: ExitStack, say: Callable[[str], None]) -> tuple[Path | None, bool]:
-    """Return the folder of the data files, and whether they are made up."""
+    """Return the folder of the data files, and whether they are synthetic."""
     folder = local_folder()
     if folder is not None:
         say(f"data: the real files in {folder}")

@@ -1,6 +1,6 @@
-"""What people type: ``python -m reproduction uci --quick``.
+"""The command line: ``python -m reproduction uci --quick``.
 
-Owns the words of the command line. Must not know what an experiment does.
+Parses the command line. Must not know what an experiment does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INTERRUPTED = 130  # what a shell says of a programme that Ctrl-C has ended
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the paper's experiments and put their results next to the paper's.
+    """Run the paper's experiments and compare their results with the paper's.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _at_least(least: int) -> Callable[[str], int]:
-    """Return a reader of integers that are not too small."""
+    """Return a parser of integers with a lower limit."""
 
     def read(text: str) -> int:
         number = int(text) if text.removeprefix("-").isdecimal() else None

@@ -1,6 +1,6 @@
-"""What an experiment is, and the settings that it runs with.
+"""The interface of an experiment, and its settings.
 
-Owns the interface between experiments and the runner. Must not know any experiment, nor how work is spread.
+Defines the interface between experiments and the runner. Must not know any experiment, nor how tasks are distributed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Experiment(Protocol):
         ...
 
     def run(self, task: Task, settings: RunSettings) -> dict[str, float]:
-        """Return the values of one task; the same whenever, wherever and beside whatever it runs."""
+        """Return the values of one task; they do not depend on when or where it runs."""
         ...
 
     def report(self, rows: Sequence[Row], settings: RunSettings, folder: Path) -> dict[str, str]:
@@ -71,6 +71,6 @@ class Experiment(Protocol):
 
 
 def task_rng(name: str, settings: RunSettings, *task: Any) -> np.random.Generator:
-    """Return the random numbers of a task, which depend on the seed and the task only."""
+    """Return the random generator of a task, which depends only on the seed and the task."""
     words = [zlib.crc32(repr(part).encode()) for part in (name, *task)]
     return np.random.default_rng([settings.seed, *words])

@@ -79,7 +79,7 @@ def test_a_link_that_leads_nowhere_is_noticed():
         "examples/plot_nowhere",
     ):
         assert not leads_somewhere(page, target)
-    assert leads_somewhere(page, "floors.md#a-floor-under-precision")
+    assert leads_somewhere(page, "floors.md#a-lower-bound-on-precision")
     assert list(links("[a](b.md#c) `[not](this.md)`\n```\n[nor](this.md)\n```\n")) == ["b.md#c"]
 
 

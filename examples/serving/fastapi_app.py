@@ -1,11 +1,11 @@
-"""A rule behind HTTP, with FastAPI.
+"""Serve a rule over HTTP with FastAPI.
 
     pip install metricwise fastapi uvicorn
     METRICWISE_RULE=rule.json uvicorn fastapi_app:app
 
     curl -X POST localhost:8000/decide -H 'Content-Type: application/json' -d '{"probabilities": [[0.2, 0.8]]}'
 
-The rule is read once. It is never changed by what it decides, so that all threads of the server share it.
+The rule is loaded once. It is immutable, so all threads of the server share it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ import metricwise as mw
 
 
 class Rows(BaseModel):
-    """Probabilities of some rows, in the shape that ``rule.predict`` takes."""
+    """Probabilities of rows, in a shape that ``rule.predict`` accepts."""
 
     probabilities: list[Any]
 
 
 def create_app(path: str | Path) -> FastAPI:
-    """Return the application that decides by a rule file."""
+    """Return the application for a rule file."""
     rule = mw.load_rule(path)
     app = FastAPI(title="Decisions", description=rule.describe())
 
     @app.get("/rule")
     def describe() -> dict[str, Any]:
-        """Say what the rule does, and where it comes from."""
+        """Return the description and the metadata of the rule."""
         return {"description": rule.describe(), "facts": rule.metadata.to_dict()}
 
     @app.post("/decide")
     def decide(rows: Rows) -> dict[str, list[Any]]:
-        """Decide about some rows; 422 and a sentence where they are no probabilities for this rule."""
+        """Return decisions for rows, or status 422 and an error message if the rows are invalid."""
         try:
             return {"decisions": rule.predict(rows.probabilities).tolist()}
         except (TypeError, ValueError) as error:
@@ -48,7 +48,7 @@ def create_app(path: str | Path) -> FastAPI:
 
 
 def __getattr__(name: str) -> FastAPI:
-    """Make ``app`` when the server asks for it."""
+    """Create ``app`` on first access."""
     if name != "app":
         raise AttributeError(name)
     return create_app(os.environ["METRICWISE_RULE"])

@@ -19,14 +19,14 @@ import metricwise as mw
 
 
 class RuleModel(mlflow.pyfunc.PythonModel):
-    """Decides by the rule file that is logged with it."""
+    """Predicts with the rule file that is logged with the model."""
 
     def load_context(self, context: Any) -> None:
-        """Read the rule, once."""
+        """Load the rule."""
         self.rule = mw.load_rule(context.artifacts["rule"])
 
     def predict(self, context, model_input, params=None):
-        """Decide about rows of probabilities; MLflow would read types here as a schema."""
+        """Return decisions for rows of probabilities; without type hints, which MLflow would interpret as a schema."""
         return self.rule.predict(model_input)
 
 
@@ -35,7 +35,7 @@ def save_model(rule: str | Path, path: str | Path) -> None:
     mlflow.pyfunc.save_model(
         path=str(path),
         python_model=RuleModel(),
-        artimetadata={"rule": str(rule)},
+        artifacts={"rule": str(rule)},
         pip_requirements=[f"metricwise=={mw.__version__}"],
     )
 

@@ -1,1 +1,1 @@
-"""The four experiments: what each measures in one repetition. Must not know how repetitions are spread and stored."""
+"""The experiments: what each measures in one repetition. Must not know how repetitions are run and stored."""

@@ -1,8 +1,8 @@
-"""The consistency experiment: the theorem, seen.
+"""The consistency experiment: regret of the paper's algorithm compared with its bound.
 
 Regret of the paper's algorithm (probabilities from one half of N rows, bisection on the labels of the other half)
-against the true Bayes rule, for N from 10^2 to 10^6. The distribution is known, so that regret is exact but for the
-sample of x that stands for the population.
+against the true Bayes rule, for N from 10^2 to 10^6. The distribution is known, so that regret is exact up to the
+sample of x that represents the population.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ConsistencyExperiment:
 
 
 def _weights() -> tuple[FloatArray, FloatArray]:
-    """Return coefficients (M, K, D) and intercepts (M, K): uneven classes, so that argmax is not enough."""
+    """Return coefficients (M, K, D) and intercepts (M, K) with unequal classes, so that argmax is not optimal."""
     rng = np.random.default_rng(2019)
     return 0.7 * rng.normal(size=(N_OUTPUTS, N_CLASSES, N_FEATURES)), np.tile([1.0, 0.5, 0.0, -0.5], (N_OUTPUTS, 1))
 
@@ -156,7 +156,7 @@ def _bound(metric: Metric, average: str, eta: FloatArray, error: FloatArray, n: 
 
 
 def _form(metric: Metric, priors: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return A, B and the least value of <B, C> that any rule can reach."""
+    """Return A, B and the smallest value of <B, C> over all rules."""
     bound: Any = metric.bind(priors)
     A = np.asarray(bound.A)
     B = np.asarray(bound.B) if hasattr(bound, "B") else np.ones_like(A)

@@ -1,4 +1,4 @@
-"""The synthetic experiment: where the consistent rule gains most, over the skew of the data and of the metric.
+"""The synthetic experiment: gain of the consistent rule by the skew of the data and of the metric.
 
 100,000 rows of 10 Gaussian features; ``eta_k`` proportional to ``exp(-w_k . x)`` with ``w_kd = C1 |k - d|``; the metric
 has ``A_ii = exp(-C2 i)``. One logistic regression per C1 and repetition serves all C2, for the rule has a closed form.

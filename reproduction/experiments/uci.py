@@ -1,7 +1,7 @@
-"""The UCI experiment, our way: six and two more algorithms, three metrics, two averages, a hundred splits.
+"""The UCI experiment with our settings: eight algorithms, three metrics, two averages, a hundred splits.
 
-Owns what is measured on one split. The models are in `uci_models`, the tables in `reports.uci`; what the paper did is
-in `uci_paper`.
+Defines what is measured on one split. The models are in `uci_models`, the tables in `reports.uci`; the paper's settings
+are in `uci_paper`.
 """
 
 from __future__ import annotations

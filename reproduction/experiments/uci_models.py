@@ -1,8 +1,7 @@
-"""The classifiers of the UCI experiments, and the probabilities that they give for one split.
+"""The classifiers of the UCI experiments, and their probabilities for one split.
 
-Owns base models, tuned on small grids (ours) or as they come (the paper's), and the three ways in which probabilities
-are made: by the model of all training rows, out of fold, and by a model of one half for the other half. Must not know
-metrics or rules.
+Base models, tuned on small grids (ours) or with defaults (the paper's), and three kinds of probabilities: of the model
+of all training rows, out-of-fold, and of a model of one half for the other half. Must not know metrics or rules.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _GRIDS: dict[str, dict[str, list[Any]]] = {
 
 @dataclass(frozen=True, eq=False)
 class SplitProbabilities:
-    """What one model says about one split.
+    """The probabilities of one model for one split.
 
     Parameters
     ----------
@@ -223,7 +222,7 @@ def _scale(X: FloatArray, targets: list[FloatArray]) -> list[FloatArray]:
 
 
 def _make(model: str, settings: dict[str, Any]) -> Any:
-    """Return an unfitted estimator of ours."""
+    """Return an unfitted estimator with our settings."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
@@ -239,7 +238,7 @@ def _make(model: str, settings: dict[str, Any]) -> Any:
 
 
 def _plain(model: str, seed: int) -> Any:
-    """Return an unfitted estimator with scikit-learn's defaults, but for what the paper says of it."""
+    """Return an unfitted estimator with scikit-learn's defaults, except for the paper's settings."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier

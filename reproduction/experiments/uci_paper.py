@@ -1,7 +1,7 @@
-"""The UCI experiment as the paper must have run it: its coding, its models, its algorithm, a hundred splits.
+"""The UCI experiment as the paper must have run it: its coding, models and algorithm, a hundred splits.
 
-The authors' code is not public. Features as integers in natural order, models near scikit-learn's defaults and
-Weighted 1/2 as e^(-2 i) from i = 0 are inferred from the numbers that they print. `uci` is what we would do.
+The authors' code is not public. Features as integers in natural order, models near scikit-learn's defaults and Weighted
+1/2 as e^(-2 i) from i = 0 are inferred from the printed numbers. `uci` has our own settings.
 """
 
 from __future__ import annotations

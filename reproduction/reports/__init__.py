@@ -1,1 +1,1 @@
-"""From rows of results to pages: tables and figures, next to the numbers that the paper prints."""
+"""Pages with tables and figures of the results, compared with the paper's numbers."""

@@ -1,4 +1,4 @@
-"""What all figures share: matplotlib loaded late and without a screen, PNG and SVG of each."""
+"""Common parts of all figures: matplotlib imported late and without a display, PNG and SVG files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How sure a difference over random splits is.
+"""Intervals of differences over random splits.
 
-Owns the interval. Must not know what was measured.
+Must not know what was measured.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def paired_interval(difference: NDArray[np.float64], *, test_over_train: float) 
 
 
 def holds_zero(interval: tuple[float, float, float]) -> bool:
-    """Return whether mean, low and high leave it open on which side of 0 a difference is.
+    """Return whether the interval of mean, low and high contains 0.
 
     Examples
     --------

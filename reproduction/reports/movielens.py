@@ -1,4 +1,4 @@
-"""Table and figure of the MovieLens experiment, on both scales, next to the paper's numbers."""
+"""Table and figure of the MovieLens experiment, on both scales, compared with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _summary(columns: dict[str, FloatArray]) -> str:
 
 
 def _variants(columns: dict[str, FloatArray]) -> str:
-    """Argmax and consistent rule under every reading of the macro-average, beside the paper's two numbers."""
+    """Argmax and the consistent rule under every interpretation of the macro-average, with the paper's two numbers."""
     (plain, _), (consistent, _) = MOVIELENS["macro"]
     rows = []
     for model in ("ordrec", "strong"):
@@ -112,7 +112,7 @@ def _variants(columns: dict[str, FloatArray]) -> str:
 
 
 def _nearest(columns: dict[str, FloatArray]) -> str:
-    """Name the readings of "macro" that come nearest to either number of the paper, and to both."""
+    """Return the interpretations of "macro" that are nearest to either number of the paper, and to both."""
     goals = [mean for mean, _ in MOVIELENS["macro"]]
     found = {
         f"{_MODELS[model]}, {_AVERAGES[average]}": [

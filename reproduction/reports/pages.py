@@ -1,6 +1,6 @@
-"""Reports as Markdown and HTML, from tables that are written once.
+"""Reports as Markdown and HTML.
 
-Owns the little Markdown that reports use: headings, paragraphs, pipe tables, pictures and links to other pages.
+Defines the subset of Markdown that reports use: headings, paragraphs, pipe tables, images and links.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def picture(name: str, words: str) -> str:
-    """Return a picture, by file name, with the words for those who cannot see it."""
+    """Return an image, by file name, with its alternative text."""
     return f"![{words}]({name})"
 
 
@@ -78,7 +78,7 @@ def write_pages(
 
 
 def _origin(facts: Mapping[str, Any]) -> str:
-    """Say what made the results, on which machine, and what that means for their last digits."""
+    """Return a sentence on the command and machine of the results, and the accuracy of their last digits."""
     lines = [
         f"Made by `{facts.get('command') or 'python -m reproduction'}` with seed {facts.get('seed')}, in "
         f"{facts.get('seconds', 0.0):,.0f} seconds, on {_machine(facts)}."

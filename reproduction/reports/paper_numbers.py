@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, to stand beside ours.
+"""The numbers printed in the paper, for comparison.
 
 Order of the sets: Car, Nursery, CMC, Phish, Student.
 """

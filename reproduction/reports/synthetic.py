@@ -76,7 +76,7 @@ def _summary(found: dict[str, FloatArray], c1: Sequence[float], c2: Sequence[flo
     return "\n".join(
         [
             f"- {repetitions} repetitions on a grid of {len(c1)} values of C1 and {len(c2)} of C2.",
-            f"- At C2 = 0 the ratio is {ratio[:, 0].min():.4f} to {ratio[:, 0].max():.4f}: both classifiers are one.",
+            f"- At C2 = 0 the ratio is {ratio[:, 0].min():.4f} to {ratio[:, 0].max():.4f}: both classifiers are equal.",
             f"- It falls from one C1 to the next in {falls[0]} of {falls[1]} steps, and rises from one C2 to the next "
             f"in {rises[0]} of {rises[1]}.",
             f"- In the corner C1 = {c1[0]}, C2 = {c2[-1]} the mean of the ratios is {ratio[0, -1]:.3f} and the ratio "

@@ -1,4 +1,4 @@
-"""Tables and figure of the UCI experiment, our way, next to the paper's numbers."""
+"""Tables and figure of the UCI experiment with our settings, compared with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _OURS = {
 
 _CODING = "The paper's numbers are of other features and another Weighted, and stand there for orientation."
 _WORDS = """\
-The paper's experiment, our way: categories one-hot, hyper-parameters chosen on the training rows, Weighted as
-e^(-i/2) from i = 1. The paper must have done all three otherwise (see [its own coding](uci_paper.md)). Rules: **half
-split** is the paper's algorithm; **default** is `optimize` without options, on five-fold out-of-fold probabilities;
-**expected** and **expected, linked** are one recipe each of it: expected confusion of these probabilities, as they
-are and recalibrated."""
+The paper's experiment with our settings: one-hot categories, hyper-parameters chosen on the training rows, Weighted as
+e^(-i/2) from i = 1. The paper's settings must differ in all three (see [its own coding](uci_paper.md)). Rules: **half
+split** is the paper's algorithm; **default** is `optimize` with default parameters, on five-fold out-of-fold
+probabilities; **expected** and **expected, linked** are single recipes: expected confusion of these probabilities,
+unchanged and recalibrated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _summary(results: Results) -> str:
 
 
 def _count(results: Results, variant: str, cells: Sequence[tuple[str, str, str, str]]) -> str:
-    """Say in how many cells a rule is no worse than argmax, and in how many that is certain."""
+    """Return in how many cells a rule is no worse than argmax, and in how many significantly so."""
     ratios = [results.ratio(*cell, variant) for cell in cells]
     zero = sum(holds_zero(_interval(results, cell, variant)) for cell in cells)
     return (

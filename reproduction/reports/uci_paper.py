@@ -1,4 +1,4 @@
-"""Tables and figure of the UCI experiment in the paper's own coding: every value beside the paper's, with z-scores."""
+"""Tables and figure of the UCI experiment in the paper's coding, compared with its values by z-scores."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def report(rows: Sequence[Row], readings: Sequence[tuple[float, int]], folder: P
 
 
 _WORDS = """\
-The paper's UCI table, in the coding that gives it back: features as integers in natural order, neither scaled nor
-one-hot; models as scikit-learn has them, not tuned, all labels at once but for logistic regression; Weighted 1/2 as
+The paper's UCI table, in the coding that reproduces it: features as integers in natural order, neither scaled nor
+one-hot; scikit-learn's models with defaults, all labels at once except for logistic regression; Weighted 1/2 as
 e^(-2 i) from i = 0; health of Nursery from not_recom to recommended; base classifiers on all training rows,
 consistent ones by the half split and bisection on labels. The authors' code is not public: this is an inference from
 the numbers that they print. z is our mean minus theirs, in their standard deviations over splits."""

@@ -1,4 +1,4 @@
-"""Long work that can be stopped and continued: tasks over processes, results on disk, a bar. Knows no experiment."""
+"""Long runs that can be stopped and continued: tasks over processes, results on disk, progress."""
 
 from .runner import run_experiment
 

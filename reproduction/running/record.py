@@ -1,6 +1,6 @@
-"""The record beside the results: what made them, on which machine, in how many seconds.
+"""The record of the results: command, machine and time.
 
-Owns the JSON file. Results that were continued by another command, or on another machine, keep the facts of both.
+Writes the JSON file. Results that were continued by another command or on another machine keep both records.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Record:
         self.facts: dict[str, Any] = self._fixed | self._now | {"seconds": 0.0}
 
     def check(self, has_rows: bool) -> None:
-        """Refuse to mix results of different settings, and keep the record of finished ones."""
+        """Raise an error if results of different settings would be mixed, and keep the record of finished ones."""
         different = [key for key, value in self._fixed.items() if self._old and self._old.get(key) != value]
         if has_rows and (different or not self._old):
             was = {key: self._old.get(key) for key in different}
@@ -56,14 +56,14 @@ class Record:
             self.facts = self._old
 
     def start(self) -> None:
-        """Note that work begins: if it continues what another command or machine began, by whom."""
+        """Record the start of a run, and who continues it."""
         known = [self.facts, *self.facts.get("continued", [])]
         if not any(all(run.get(key) == value for key, value in self._now.items()) for run in known):
             self.facts = self.facts | {"continued": [*self.facts.get("continued", []), self._now]}
         self._write()
 
     def add_time(self, seconds: float) -> None:
-        """Count the time of one more task, at once: a kill gives no notice."""
+        """Add the time of one task to the file immediately, in case of a kill."""
         self.facts = self.facts | {"seconds": round(self.facts.get("seconds", 0.0) + seconds, 3)}
         self._write()
 
@@ -72,7 +72,7 @@ class Record:
 
 
 def machine() -> dict[str, Any]:
-    """Return what last digits may depend on: processor, linear algebra, threads and versions."""
+    """Return what last digits may depend on: processor, BLAS, threads and versions."""
     return {
         "processor": _processor(),
         "cores": _cores(),
@@ -83,7 +83,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the model of the processor, by Linux's word where there is one."""
+    """Return the model of the processor, from Linux if available."""
     info = Path("/proc/cpuinfo")
     if info.exists():
         lines = (line.split(":", 1) for line in info.read_text(encoding="utf-8").splitlines() if ":" in line)
@@ -98,7 +98,7 @@ def _cores() -> int:
 
 
 def _blas() -> str:
-    """Return the libraries of linear algebra that NumPy and SciPy have loaded, and the code path that they took."""
+    """Return the BLAS libraries that NumPy and SciPy have loaded, and their code paths."""
     import numpy.linalg  # noqa: F401  # loads its library
     import scipy.linalg  # noqa: F401
     from threadpoolctl import threadpool_info

@@ -1,6 +1,6 @@
 """Run an experiment: in parallel, resumable, and then its report.
 
-Owns the spreading of tasks over processes, the resuming, and the report's files. Must not know any experiment.
+Distributes tasks over processes, resumes runs, and writes the report. Must not know any experiment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def run_experiment(
     say: Callable[[str], None] = print,
     command: str = "",
 ) -> Path:
-    """Run what is not yet finished of an experiment, and write its report.
+    """Run the unfinished tasks of an experiment, and write its report.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Results on disk: one CSV row per finished task, appended as it comes.
+"""Results on disk: one CSV row per finished task, appended when it is finished.
 
-Owns the file. A kill leaves whole rows and at most one torn line, which is dropped on opening.
+A killed run leaves complete rows and at most one incomplete line, which is dropped on opening.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Store:
         return self._key(task) in self.rows
 
     def get(self, tasks: Sequence[Task]) -> list[Row]:
-        """Return the rows of those tasks that are finished, in the order asked for."""
+        """Return the rows of the finished tasks, in the given order."""
         return [self.rows[key] for key in map(self._key, tasks) if key in self.rows]
 
     def append(self, task: Task, values: dict[str, float]) -> None:
-        """Add one row, on disk before this returns."""
+        """Append one row, and write it to disk before returning."""
         row = dict(zip(self.keys, self._key(task), strict=True)) | {k: _text(v) for k, v in values.items()}
         known = next(iter(self.rows.values()), row)
         if list(known) != list(row):

@@ -34,5 +34,5 @@ def test_a_draw_and_its_report(fairness, monkeypatch):
         "metricwise, confidence=None",
     }
     text = fairness.report(rows)
-    assert "8 problems. A better aim of somebody else at no more violation: 0." in text
+    assert "8 problems. Another library has a better metric without a larger violation: 0." in text
     assert "few: accuracy, demographic_parity <= 0.05" in text

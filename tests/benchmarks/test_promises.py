@@ -104,7 +104,7 @@ def test_of_two_classes_no_random_loss_is_worth_more(rivals, number):
     assert ours["kept"] == 1
     assert theirs["n"] > 100
     assert ours["aim"] >= theirs["aim"] - 1e-6
-    assert "worth more: 0 of 1" in " ".join(rivals.random_text([ours, theirs, near]).split())
+    assert "one of them is better: 0 of 1" in " ".join(rivals.random_text([ours, theirs, near]).split())
 
 
 def test_beside_mapie(rivals):

@@ -1,4 +1,4 @@
-"""The benchmark behind the page "Beside other tools": what judges, and that page, table and draws agree."""
+"""The benchmark behind the page "Comparison with other tools": what judges, and that page, table and draws agree."""
 
 import re
 from pathlib import Path
