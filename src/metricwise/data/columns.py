@@ -1,8 +1,7 @@
-"""Which columns of a table hold the probabilities of which classes, by their names.
+"""Columns of a table that hold probabilities, found by their names.
 
-Owns the convention: a column is named like its class, or by a prefix and its class, or ``<output>=<class>`` where there
-are several outputs; the one column of a binary output may be named by the prefix and the output alone. Everything here
-is a function of names and labels, so that it serves tables wherever they lie. Must not know files or values.
+A column is named like its class, by a prefix and its class, or ``<output>=<class>`` if there are several outputs; the
+single column of a binary output may be named by the prefix and the output. Must not know files or values.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 _PAIRS = ([0, 1], [-1, 1])  # which one label of may stand for both
-_MOST_LISTED = 12
+_MAX_LISTED_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -433,5 +432,5 @@ def few(names: Sequence[Any]) -> str:
     """Return names for a message, the first of very many."""
     if not names:
         return "none"
-    rest = len(names) - _MOST_LISTED
-    return ", ".join(map(shown, names[:_MOST_LISTED])) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - _MAX_LISTED_NAMES
+    return ", ".join(map(shown, names[:_MAX_LISTED_NAMES])) + (f" and {rest} more" if rest > 0 else "")
