@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricwise.data.columns import labels_of_texts, match_label, probability_columns
+from metricwise.data import columns
+from metricwise.data.columns import OutputLabels, labels_of_texts, match_label
 
 WORDS = st.text(alphabet=string.ascii_letters + " _-.=äß日", min_size=1, max_size=6)
 LABELS = st.one_of(
@@ -14,6 +15,19 @@ LABELS = st.one_of(
     st.lists(WORDS, min_size=2, max_size=5, unique=True),
     st.just([False, True]),
 )
+
+
+def probability_columns(
+    names, labels, *, output=None, several=False, prefix=None, classes=None, column=None, pos_label=None
+):
+    """The columns of one output, beside another one if there are several."""
+    outputs = [OutputLabels(output, labels, classes, pos_label)]
+    if several:
+        outputs += [OutputLabels("another", [0, 1], positive=1)]
+        names, singles = [*names, "another column"], [column, "another column"]
+    else:
+        singles = [column]
+    return columns.probability_columns(names, outputs, prefix=prefix, singles=singles)[0]
 
 
 @given(LABELS, st.randoms(use_true_random=False))

@@ -1,4 +1,4 @@
-"""The command that decides: apply."""
+"""The command that applies a rule to a table: apply."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Metrics that need more than a name: a table of costs, from a file.
-
-Owns the reading of --cost, and what is said of metrics whose parameters the command line does not take. Must not know
-rows.
-"""
+"""Metrics that need more than a name: the table of costs of --cost. Must not know rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What changes on real data: argmax against the optimal rule, ``metricwise demo``.
+"""Argmax against the optimal rule on scikit-learn's example data: ``metricwise demo``.
 
-The data come with scikit-learn, nothing is downloaded. Every number printed is of rows that neither the model nor the
-rule has seen. The problems were chosen to have classes that argmax neglects; the gains and the few losses are what they
-are.
+Nothing is downloaded, and all numbers are of rows that neither the model nor the rule was fitted to.
 """
 
 from __future__ import annotations

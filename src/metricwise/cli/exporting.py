@@ -125,7 +125,7 @@ def _grouped(rule: Any, names: Sequence[str]) -> list[list[str]]:
 
 
 def _flat(rule: Any, columns: Any) -> Any:
-    """Return columns as `to_sql` takes them: of one output the list of its own, of a single column its name."""
+    """Return columns as `to_sql` takes them: one list for one output, the name for a single column."""
     if not isinstance(columns, list) or len(columns) != rule.schema.n_outputs:
         return None
     if not rule.multioutput:

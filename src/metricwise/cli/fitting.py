@@ -200,7 +200,7 @@ def _metric(texts: list[str], targets: tuple[str, ...]) -> Any:
 
 
 def _say_positive(metric: Any, rows: LabelledRows) -> None:
-    """Say which class a metric of one class is of, where nobody has."""
+    """Report the positive class of a metric of one class, if it was not given."""
     from ..core.errors import shown
     from ..metrics.resolution import metric_meant, target_kind
 

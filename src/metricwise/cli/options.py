@@ -1,4 +1,4 @@
-"""Options that commands share: each is declared once, with its help.
+"""Options that commands share, and parameters of the library as options in messages.
 
 A record of options is a dataclass whose fields are options; a command takes records (:func:`takes`), and Typer sees
 their fields.

@@ -1,7 +1,6 @@
-"""How results look: words and tables for people, one JSON object for programs.
+"""Printing of results: text and tables for people, one JSON object for programs.
 
-Owns the difference between a terminal and a pipe. What comes from files, names of columns and labels, is printed as it
-is and never read as markup. Must not know commands.
+Names of columns and labels are printed as they are, never as markup. Must not know commands.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def to_plain(value: Any) -> Any:
 
 
 def note(text: str) -> None:
-    """Say something besides the result, in the order in which it is said where both go the same way."""
+    """Print a message to standard error, after what was printed before."""
     sys.stdout.flush()
     sys.stderr.write(f"metricwise: {text}\n")
     sys.stderr.flush()

@@ -17,6 +17,7 @@ from ..core.errors import InvalidParameter, refused_by, shown
 from ..core.labels import python_labels
 from ..data.columns import (
     NoColumnsError,
+    OutputLabels,
     ProbabilityColumns,
     all_classes,
     check_singles,
@@ -318,31 +319,16 @@ def _single_columns(names: Sequence[str] | None, n_outputs: int) -> list[str | N
 
 def _find_columns(
     table: TableReader,
-    targets: Sequence[_Target],
-    classes: Sequence[Classes],
-    positive: Sequence[Any],
+    outputs: Sequence[OutputLabels],
     columns: ColumnOptions,
     others: Sequence[str],
     *,
     of_rule: bool = False,
 ) -> list[ProbabilityColumns]:
-    """Return the columns of probabilities of each target by their names, among those that are not `others`."""
-    singles, candidates = _single_columns(columns.proba, len(targets)), [n for n in table.names if n not in others]
+    """Return the columns of probabilities of each output by their names, among those that are not `others`."""
+    singles, candidates = _single_columns(columns.proba, len(outputs)), [n for n in table.names if n not in others]
     with refused_by(table.title):
-        return [
-            probability_columns(
-                candidates,
-                target.labels,
-                output=target.name,
-                several=len(targets) > 1,
-                prefix=columns.proba_prefix,
-                classes=classes[m],
-                column=singles[m],
-                pos_label=positive[m],
-                of_rule=of_rule,
-            )
-            for m, target in enumerate(targets)
-        ]
+        return probability_columns(candidates, outputs, prefix=columns.proba_prefix, singles=singles, of_rule=of_rule)
 
 
 def _report_columns(columns: ProbabilityColumns, output: str | None) -> None:
@@ -416,7 +402,8 @@ def read_labelled(
         single_class = class_named if positive is None else positive
         of_outputs = single_class if isinstance(single_class, list) else [single_class] * len(targets)
         others = [*labels.columns, *(columns.sensitive_features or ())]
-        found_columns = _find_columns(table, targets, classes, of_outputs, columns, others)
+        labels_of_outputs = list(map(OutputLabels, outputs, [target.labels for target in targets], classes, of_outputs))
+        found_columns = _find_columns(table, labels_of_outputs, columns, others)
         for output_columns, output in zip(found_columns, outputs, strict=True):
             _report_columns(output_columns, output)
         if batches:
@@ -564,9 +551,9 @@ def _columns_of_rule(
     if stored and not options and all(name in table.names for output in stored for name in output.columns):
         return stored
     of_outputs = [labels[1] if label is None else label for labels, label in zip(classes, positive, strict=True)]
-    targets = list(map(_Target, names, classes))
+    outputs = list(map(OutputLabels, names, classes, classes, of_outputs))
     try:
-        named_columns = _find_columns(table, targets, classes, of_outputs, columns, others, of_rule=True)
+        named_columns = _find_columns(table, outputs, columns, others, of_rule=True)
     except NoColumnsError:
         if not stored or options:
             raise

@@ -45,7 +45,7 @@ IntArray = NDArray[np.intp]
 Scales = tuple[tuple[Any, ...] | None, ...]  # classes of each output from the lowest to the highest
 
 
-_FEW_LABELS = 1 << 12  # integers this close together are counted instead of sorted
+_MAX_COUNTED_RANGE = 1 << 12  # integers this close together are counted instead of sorted
 
 
 _MEANING = {"classes": "in column order", "order": "from the lowest to the highest"}
@@ -151,7 +151,7 @@ def drop_missing(column: Any) -> NDArray[Any]:
 
 def unique(values: NDArray[Any]) -> tuple[list[Any], IntArray]:
     """Distinct labels, sorted where they can be, and where each value stands among them."""
-    if values.dtype.kind in "iu" and len(values) > 0 and int(values.max()) - int(values.min()) < _FEW_LABELS:
+    if values.dtype.kind in "iu" and len(values) > 0 and int(values.max()) - int(values.min()) < _MAX_COUNTED_RANGE:
         wide = values.astype(np.int64) if values.dtype.kind == "i" else values  # small signed types overflow
         shifted = (wide - wide.min()).astype(np.intp)
         occurs = np.bincount(shifted) > 0

@@ -1,7 +1,4 @@
-"""What a rule says where it abstains: a label that is no class.
-
-Owns the label by default, and the refusal of one that would be mistaken for a class. Must not know rules.
-"""
+"""The label of an abstention: its default, and its check against the classes. Must not know rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Probabilities and labels read together: rows, and what they are of."""
+"""Rows and schema from arrays in memory, and from pieces of arrays that are read alike.
+
+Must not know where pieces come from.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +123,7 @@ def read_data(spec: RowSpec) -> Data:
 
 
 def _misfit(proba: Any, y: Any, shape: dict[str, Any]) -> Exception | None:
-    """Return the error if labels do not fit probabilities that are refused, which is said before what these sum to."""
+    """Return the error if labels do not fit the probabilities, which takes precedence over invalid probabilities."""
     try:
         unchecked = read_proba(proba, check=False, **shape)
         if unchecked.width > 1:

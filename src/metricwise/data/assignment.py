@@ -1,7 +1,7 @@
-"""Columns that seem to be of other classes than they are taken for.
+"""Warning for columns that seem to belong to other classes.
 
-Owns the doubt: if another assignment of columns to classes makes the most probable class right far more often, that is
-said. Must not know metrics or rules.
+Given if another assignment of columns to classes makes the most probable class right far more often. Must not know
+metrics or rules.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["warn_of_assignment"]
 
 IntArray = NDArray[np.intp]
 
-_MOST_CLASSES = 8  # of an output whose columns are looked at
-_FEWEST_LABELS = 50  # of an output, below which chance may look like another assignment
+_MAX_CLASSES = 8  # of an output whose columns are looked at
+_MIN_LABELS = 50  # of an output, below which chance may look like another assignment
 _DOUBTED_SHARE = 0.2  # of the labels, that another assignment gets right beyond those that this one does
 _JUDGED_ROWS = 10_000
 _JUDGED_ENTRIES = 1 << 22  # rows times outputs that are looked at
@@ -44,11 +44,11 @@ def warn_of_assignment(
     step = max(1, -(-len(codes) // _JUDGED_ROWS), -(-codes.size // _JUDGED_ENTRIES))
     for block, span in proba.spans():
         some, true = block[::step], codes[::step, span]
-        if some.shape[-1] > _MOST_CLASSES and some.ndim == 3:
+        if some.shape[-1] > _MAX_CLASSES and some.ndim == 3:
             continue
         likeliest = (some > 0.5).astype(np.intp) if some.ndim == 2 else some.argmax(axis=2)
         n_labels, n_right = np.count_nonzero(true >= 0, axis=0), np.count_nonzero(true == likeliest, axis=0)
-        doubtful = (n_labels >= _FEWEST_LABELS) & (n_labels - n_right >= _DOUBTED_SHARE * n_labels)
+        doubtful = (n_labels >= _MIN_LABELS) & (n_labels - n_right >= _DOUBTED_SHARE * n_labels)
         for at in np.flatnonzero(doubtful).tolist():
             m = span.start + at
             better = _better_assignment(true[:, at], likeliest[:, at], int(proba.n_classes[m]))

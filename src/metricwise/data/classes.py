@@ -1,7 +1,6 @@
-"""Which classes the columns of proba stand for: those given, those that columns are named by, or those of y.
+"""Classes of each output: checked, inferred from the labels, and their order.
 
-Owns the one question that a wrong guess would answer silently. Where labels and columns leave it open, the error asks
-for `classes`.
+If the labels do not determine the classes of the columns, the error asks for `classes`. Must not know data frames.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def ranges(n_classes: IntArray, boolean: bool = False) -> Classes:
 
 
 def name_classes(classes: Any, proba: Probabilities) -> Classes:
-    """Return the labels of every output where there is no y: those given, or 0..K_m-1."""
+    """Return the classes of every output without y: `classes`, or 0..K_m-1."""
     positions = ranges(proba.n_classes)
     if classes is None:
         return positions
@@ -166,7 +165,7 @@ def _are_codes(labels: list[Any], n_classes: int, zero_known: Callable[[], bool]
 
 
 def is_number(value: Any) -> bool:
-    """Whether a label is a number; False and True are labels of their own."""
+    """Whether a label is a number; False and True are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -192,7 +191,7 @@ def _of_categories(labels: list[Any], categories: Categories, output: str) -> ND
 
 
 def read_order(order: Any, classes: Sequence[NDArray[Any]], declared: Scales | None) -> Scales | None:
-    """Return the classes of each output from the lowest to the highest, where somebody says so.
+    """Return the classes of each output from the lowest to the highest, if an order is known.
 
     Parameters
     ----------

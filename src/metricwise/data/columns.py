@@ -1,8 +1,7 @@
-"""Which columns of a table hold the probabilities of which classes, by their names.
+"""Columns of a table that hold probabilities, found by their names.
 
-Owns the convention: a column is named like its class, or by a prefix and its class, or ``<output>=<class>`` where there
-are several outputs; the one column of a binary output may be named by the prefix and the output alone. Everything here
-is a function of names and labels, so that it serves tables wherever they lie. Must not know files or values.
+A column is named like its class, by a prefix and its class, or ``<output>=<class>`` if there are several outputs; the
+single column of a binary output may be named by the prefix and the output. Must not know files or values.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from ..core.labels import known_positive
 
 __all__ = [
     "NoColumnsError",
+    "OutputLabels",
     "ProbabilityColumns",
     "all_classes",
     "check_singles",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _PAIRS = ([0, 1], [-1, 1])  # which one label of may stand for both
-_MOST_LISTED = 12
+_MAX_LISTED_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -149,66 +149,73 @@ def labels_of_texts(texts: Collection[str]) -> list[Any]:
 # ---------------------------------------------------------------------------------------------------------- columns
 
 
+@dataclass(frozen=True, eq=False)
+class OutputLabels:
+    """An output whose columns are looked for.
+
+    Parameters
+    ----------
+    name : str or None
+        That of its column of labels.
+    labels : sequence
+        Distinct labels that occur.
+    classes : sequence, optional
+        All classes, if they are known; by default those that occur and those that a prefix shows.
+    positive : object, optional
+        The class that a single column is of.
+    """
+
+    name: str | None
+    labels: Sequence[Any]
+    classes: Sequence[Any] | None = None
+    positive: Any = None
+
+
 def probability_columns(
     names: Sequence[str],
-    labels: Sequence[Any],
+    outputs: Sequence[OutputLabels],
     *,
-    output: str | None = None,
-    several: bool = False,
     prefix: str | None = None,
-    classes: Sequence[Any] | None = None,
-    column: str | None = None,
-    pos_label: Any = None,
+    singles: Sequence[str | None] | None = None,
     of_rule: bool = False,
-) -> ProbabilityColumns:
-    """Find the columns that hold the probabilities of an output.
+) -> list[ProbabilityColumns]:
+    """Return the columns that hold the probabilities of each output.
 
     Parameters
     ----------
     names : sequence of str
-        Columns that may be such, in the order of the table: not those that are known to be something else.
-    labels : sequence
-        Distinct labels that are known to occur.
-    output : str, optional
-        The name of the output, which is that of the column of its labels.
-    several : bool, default=False
-        Whether there are other outputs too, so that names of columns must say which they are of.
+        Columns that may hold probabilities, in the order of the table.
+    outputs : sequence of OutputLabels
+        If there are several, names of columns must say which output they are of.
     prefix : str, optional
-        What the names of the columns begin with. Without, a single output may have columns named like its classes, or
-        any one prefix that all of its classes are found with.
-    classes : sequence, optional
-        All classes, where these are known; else those that occur, and those that a prefix shows.
-    column : str, optional
-        The column with the probability of the positive class of a binary output.
-    pos_label : object, optional
-        That class, by label.
+        Prefix of the names of the columns. By default, a single output may have columns named like its classes, or any
+        one prefix that all of its classes are found with.
+    singles : sequence of str or None, optional
+        The column with the probability of the positive class of each binary output.
     of_rule : bool, default=False
-        Whether the labels are the classes of a rule, about which nothing is to be said any more.
-
-    Returns
-    -------
-    ProbabilityColumns
-
-    Raises
-    ------
-    ValueError
-        If there are none, or not one for each class, or it is open which.
+        Whether the labels are the classes of a rule.
 
     Examples
     --------
-    >>> from metricwise.data.columns import probability_columns
-    >>> probability_columns(["id", "a", "b"], ["a", "b"]).columns
+    >>> from metricwise.data.columns import OutputLabels, probability_columns
+    >>> probability_columns(["id", "a", "b"], [OutputLabels(None, ["a", "b"])])[0].columns
     ('a', 'b')
-    >>> found = probability_columns(["id", "p_1", "p_2", "p_3"], [1, 3], output="stars")
-    >>> found.columns, found.classes, found.guessed_prefix
+    >>> (stars,) = probability_columns(["id", "p_1", "p_2", "p_3"], [OutputLabels("stars", [1, 3])])
+    >>> stars.columns, stars.classes, stars.guessed_prefix
     (('p_1', 'p_2', 'p_3'), (1, 2, 3), 'p_')
-    >>> probability_columns(["news=0", "news=1", "sport=0", "sport=1"], [0, 1], output="sport", several=True).columns
-    ('sport=0', 'sport=1')
     """
-    search = _Search(names, list(classes or labels), classes is not None, output, pos_label, of_rule)
-    if column is not None:
-        return search.one_column(column)
-    return search.by_names(prefix, several)
+    columns = []
+    for output, single in zip(outputs, singles or [None] * len(outputs), strict=True):
+        search = _Search(
+            names,
+            list(output.classes or output.labels),
+            output.classes is not None,
+            output.name,
+            output.positive,
+            of_rule,
+        )
+        columns.append(search.by_names(prefix, len(outputs) > 1) if single is None else search.one_column(single))
+    return columns
 
 
 class NoColumnsError(InvalidParameter):
@@ -424,5 +431,5 @@ def few(names: Sequence[Any]) -> str:
     """Return names for a message, the first of very many."""
     if not names:
         return "none"
-    rest = len(names) - _MOST_LISTED
-    return ", ".join(map(shown, names[:_MOST_LISTED])) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - _MAX_LISTED_NAMES
+    return ", ".join(map(shown, names[:_MAX_LISTED_NAMES])) + (f" and {rest} more" if rest > 0 else "")

@@ -1,7 +1,7 @@
-"""From labels to codes and back: values in, positions among the classes out.
+"""Labels as integer codes, their positions among the classes.
 
-Owns what a label is, and when one is missing. Labels that are codes already, and small numbers with gaps, are read for
-all outputs at once; whatever else there is goes column by column and gives the same. Must not know probabilities.
+Labels that are codes already, and small numbers, are read for all outputs at once, others column by column with the
+same result. Must not know probabilities.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ __all__ = ["distinct_values", "encode_column", "recode", "seen_numbers", "small_
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
-_SMALL = 127  # numbers below this are read for all outputs at once: they fit in a byte, and so do their codes
-_BLOCK = 1 << 18  # labels looked at together, so that what they take beside the codes stays small
+_MAX_SMALL_NUMBER = (
+    127  # numbers below this are read for all outputs at once: they fit in a byte, and so do their codes
+)
+_BLOCK_LABELS = 1 << 18  # labels looked at together, so that what they take beside the codes stays small
 
 
 # ----------------------------------------------------------------------------------------------- all outputs at once
@@ -40,7 +42,7 @@ def small_numbers(table: Any) -> NDArray[np.int8] | None:
     """Return whole numbers (N, M) from 0 to 126 as they are, -1 where one is missing; None if there are others."""
     if type(table) is not np.ndarray or table.dtype.kind not in "iufb" or table.size == 0:
         return None
-    whole = whole_codes(table, np.full(table.shape[1], _SMALL, dtype=np.intp), _SMALL)
+    whole = whole_codes(table, np.full(table.shape[1], _MAX_SMALL_NUMBER, dtype=np.intp), _MAX_SMALL_NUMBER)
     if whole is not None:
         return whole
     out = np.empty(table.shape, dtype=np.int8)
@@ -48,7 +50,7 @@ def small_numbers(table: Any) -> NDArray[np.int8] | None:
         values = table[rows]
         gone = np.isnan(values) if table.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
         values = np.where(gone, values.dtype.type(0), values)
-        if not (values.min() >= 0 and values.max() < _SMALL):
+        if not (values.min() >= 0 and values.max() < _MAX_SMALL_NUMBER):
             return None
         out[rows] = values
         if (out[rows] != values).any():
@@ -58,7 +60,7 @@ def small_numbers(table: Any) -> NDArray[np.int8] | None:
 
 
 def _row_blocks(table: NDArray[Any]) -> Iterator[slice]:
-    step = max(1, _BLOCK // table.shape[1])
+    step = max(1, _BLOCK_LABELS // table.shape[1])
     for start in range(0, len(table), step):
         yield slice(start, start + step)
 

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-_MOST_SHOWN = 5  # columns that a message names
+_MAX_SHOWN_COLUMNS = 5  # columns that a message names
 
 
 _PLURALS = {"class": "classes", "output": "outputs", "label of y": "labels of y"}
@@ -59,7 +59,7 @@ def is_frame(values: Any) -> bool:
 
 
 def is_lazy(values: Any) -> bool:
-    """Whether `values` is a Dask collection, or a list of them: not in memory, and not to be pulled into it unasked."""
+    """Whether `values` is a Dask collection, or a list of them: not in memory."""
     if isinstance(values, (list, tuple)) and len(values):
         values = values[0]
     return hasattr(values, "__dask_graph__") and not isinstance(values, type)
@@ -133,12 +133,12 @@ def table_array(frame: Any) -> Any:
 
 
 def position_named(names: list[Any]) -> bool:
-    """Whether the columns have the names that a frame gives where there are none: 0, 1, 2, ..."""
+    """Whether the columns have the default names 0, 1, 2, ..."""
     return names == list(range(len(names)))
 
 
 def has_names(values: Any) -> bool:
-    """Whether `values` is a data frame whose columns have names of their own."""
+    """Whether `values` is a data frame whose columns have other names than positions."""
     return is_frame(values) and not position_named(column_names(values))
 
 
@@ -197,7 +197,7 @@ def surplus_columns(
     """Return the error where a frame has the columns that are wanted, and others besides."""
     kept = [name for name in column_names(frame) if str(name) in set(map(str, labels))]
     selected = f"{what}.select({listed(kept)})" if _is_arrow(frame) else f"{what}[{listed(kept)}]"
-    names = ", ".join(map(shown, further[:_MOST_SHOWN])) + (", ..." if len(further) > _MOST_SHOWN else "")
+    names = ", ".join(map(shown, further[:_MAX_SHOWN_COLUMNS])) + (", ..." if len(further) > _MAX_SHOWN_COLUMNS else "")
     if len(further) == 1:
         return InvalidParameter(what, problem=f"the column {names} of {what} is no {kind}", remedy=f"pass {selected}")
     return InvalidParameter(
@@ -282,7 +282,7 @@ def shared_array(values: Any) -> NDArray[Any] | None:
 
 
 def host_array(values: Any) -> NDArray[Any]:
-    """Return a tensor as an array, a copy where there is no other way; what NumPy has no type for as float32.
+    """Return a tensor as an array, a copy if NumPy cannot share it; types that NumPy lacks become float32.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels: classes, codes, and what is missing."""
+"""Labels of all outputs as codes with their classes, with or without probabilities."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _distinct(column: Any) -> list[Any]:
 
 
 def observed_labels(y: Any) -> Labels:
-    """Read labels where there are no probabilities yet: the classes of each output are those that occur in it.
+    """Read labels without probabilities: the classes of each output are those that occur in it.
 
     Parameters
     ----------

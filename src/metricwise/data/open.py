@@ -1,6 +1,6 @@
-"""From what users hand over to a source of rows: arrays in memory, a table in batches, a Dask collection.
+"""Opens the source of rows that serves the arguments: arrays, a table, a Dask collection or a tensor.
 
-Owns which engine serves what was given. Must not know metrics or rules.
+Must not know metrics or rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probabilities, in any of the shapes that people have them in."""
+"""Probabilities in any of the accepted shapes, checked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Costs of decisions that differ from row to row, such as the amount of a loan.
-
-Owns their shapes. Must not know what is decided by them.
-"""
+"""Costs of decisions that differ from row to row, such as the amount of a loan."""
 
 from __future__ import annotations
 

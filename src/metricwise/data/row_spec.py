@@ -205,7 +205,7 @@ class Sensitive(RowValues):
 
     @classmethod
     def of(cls, values: Any) -> Sensitive:
-        """Return what was given for `sensitive_features`, with the default for unknown groups if it says nothing."""
+        """Return `sensitive_features` as a Sensitive, with the defaults if it is an array."""
         return values if isinstance(values, Sensitive) else cls(values)
 
     def check(self, *, may_abstain: bool) -> None:
@@ -223,7 +223,7 @@ class Sensitive(RowValues):
 
 @dataclass(frozen=True, eq=False)
 class RowSpec:
-    """Rows as they were handed in; see :func:`metricwise.optimize`.
+    """Arguments about rows, unread; see :func:`metricwise.optimize`.
 
     Parameters
     ----------

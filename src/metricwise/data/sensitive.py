@@ -1,7 +1,6 @@
-"""Which sensitive group every row is in.
+"""The sensitive group of every row, by one column of names or numbers or the combinations of several.
 
-Owns the reading of `sensitive_features`: one column of names or numbers, or several, whose combinations are the groups.
-Must not know what is promised about groups.
+Must not know constraints.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""One column of probabilities for two classes: whose probability it is.
+"""A single column of probabilities for two classes: the class that it is of.
 
-Owns the convention: that of `pos_label` where it is given, else of class 1 of {0, 1}, {-1, 1} and {False, True}; for
-any other labels it is asked. The class that a single column is of becomes the second of its output. Must not know
-metrics or rules.
+It is `pos_label`, or class 1 of {0, 1}, {-1, 1} and {False, True}; for other labels the error asks for it. This
+class becomes the second of its output. Must not know metrics or rules.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One row where many are expected: p[0] instead of p[:1].
-
-Owns the answer to what a rule is given when someone has a single row at hand. Must not know rules.
-"""
+"""Check for a single row without its axis, p[0] instead of p[:1]. Must not know rules."""
 
 from __future__ import annotations
 

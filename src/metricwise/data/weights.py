@@ -1,4 +1,4 @@
-"""Weights of rows and of outputs, priors of classes, and which rows belong together."""
+"""Weights of rows and outputs, class priors, groups of rows, and the order of rows in time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 # Weights of rows and of outputs are multiplied, and squared for errors: within these bounds none of it overflows.
-_LEAST_SUM, _LARGEST_SUM = 1e-140, 1e140
+_MIN_WEIGHT_SUM, _MAX_WEIGHT_SUM = 1e-140, 1e140
 
 
 def _real_numbers(values: Any) -> FloatArray:
@@ -73,12 +73,12 @@ def _read_numbers(weight: Any, size: int, parameter: str, what: str) -> FloatArr
 
 def check_sum(total: float, largest: float | None, parameter: str = "sample_weight") -> None:
     """Refuse weights whose sum, or the square of it, is no number."""
-    if not _LEAST_SUM < total < _LARGEST_SUM:
+    if not _MIN_WEIGHT_SUM < total < _MAX_WEIGHT_SUM:
         amount = "" if largest is None else f", {largest:.6g}"
         raise InvalidParameter(
             parameter,
             (
-                f"have a sum between {_LEAST_SUM:g} and {_LARGEST_SUM:g}, beyond which products and squares "
+                f"have a sum between {_MIN_WEIGHT_SUM:g} and {_MAX_WEIGHT_SUM:g}, beyond which products and squares "
                 "of weights overflow or underflow"
             ),
             f"{total:.6g}",
@@ -253,7 +253,7 @@ def read_time(time: InTime, n_rows: int) -> IntArray:
 
 
 def stretches(place: IntArray, length: int) -> IntArray:
-    """Return codes (N,) of stretches of about so many neighbours in time, ascending; rows of one time are in one.
+    """Return codes (N,) of stretches of about `length` neighbours in time, ascending; rows of one time are in one.
 
     Parameters
     ----------

@@ -356,6 +356,12 @@ def test_a_page_that_is_broken_is_noticed_in_the_middle_of_a_pass(tmp_path):
         call(tmp_path / "a.parquet")
 
 
+def test_text_of_another_encoding(tmp_path):
+    (tmp_path / "latin.csv").write_bytes("p_high,grade\n0.1,è\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin.csv: text must be in UTF-8"):
+        call(tmp_path / "latin.csv")
+
+
 def test_a_missing_column(tmp_path):
     eta, y = draw()
     path = write(table_of(eta, y), tmp_path, "parquet")

@@ -1,4 +1,4 @@
-"""The interface of a source of rows, and what every source does alike."""
+"""The interface of a source of rows, and the base classes of sources."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
 T = TypeVar("T")
 
-_KEPT = 20_000  # rows of a sample that is asked for more than once, and kept
-_HELD = 1 << 20  # rows whose keys may all be held
-_OF_LABELS = ("class_weights", "class_rows", "_shown")
-_RUN = 16  # neighbours, which cost less to read than rows one by one
+_MAX_CACHED_ROWS = 20_000  # rows of a sample that is asked for more than once, and kept
+_MAX_HELD_KEYS = 1 << 20  # rows whose keys may all be held
+_LABEL_COUNTS = ("class_weights", "class_rows", "_shown")
+_RUN_ROWS = 16  # neighbours, which cost less to read than rows one by one
 
 
 @dataclass(eq=False)
@@ -74,7 +74,7 @@ class Passes:
 
 
 def in_passes(entries: int, n_rows: int, n_outputs: int) -> int:
-    """Return how many passes over all rows and outputs so many entries are, to the nearest whole one."""
+    """Return the number of passes over all rows and outputs that some entries make, rounded."""
     return round(entries / max(n_rows * n_outputs, 1))
 
 
@@ -196,8 +196,8 @@ class SourceBase(ABC):
         """Whether rows have weights."""
 
     @abstractmethod
-    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
-        """Ask all rows and add up what they say, in order."""
+    def map_reduce(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+        """Apply `ask` to all rows, some at a time, and add up the results in order."""
 
     @abstractmethod
     def take(self, rows: IntArray) -> Rows:
@@ -223,36 +223,36 @@ class SourceBase(ABC):
 
     def _known(self) -> dict[str, Any]:
         """What has been counted of labels and weights, which no change of rows touches."""
-        return {name: vars(self)[name] for name in _OF_LABELS if name in vars(self)}
+        return {name: vars(self)[name] for name in _LABEL_COUNTS if name in vars(self)}
 
     def reduce(
         self, ask: Callable[[Rows], T], add: Callable[[T, T], T] = operator.add, n_outputs: int | None = None
     ) -> T:
         """Ask all rows, and count the pass."""
         self.passes.add(self.n_rows * (self.schema.n_outputs if n_outputs is None else n_outputs))
-        return self.ask_all(ask, add)
+        return self.map_reduce(ask, add)
 
     @cached_property
     def class_weights(self) -> FloatArray:
         """Weight of the labels of each class of each output, of shape (M, K)."""
-        return self.ask_all(Rows.tally, operator.add)
+        return self.map_reduce(Rows.tally, operator.add)
 
     @cached_property
     def class_rows(self) -> FloatArray:
         """Rows of positive weight that show each class of each output, (M, K); of a sample, what they stand for."""
-        return self.ask_all(_present, operator.add)
+        return self.map_reduce(_present, operator.add)
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
         return self._kept("sample", n_rows, seed, lambda: self._sample(n_rows, seed))
 
     def _kept(self, name: str, n_rows: int, seed: int, draw: Callable[[], Rows]) -> Rows:
-        """Rows that were drawn before, where they are few: they are asked for more than once."""
+        """Return a sample, which is cached if it is small."""
         drawn: dict[tuple[str, int, int], Rows] = vars(self).setdefault("_drawn", {})
         if (name, n_rows, seed) in drawn:
             return drawn[name, n_rows, seed]
         rows = draw()
-        if n_rows <= _KEPT:
+        if n_rows <= _MAX_CACHED_ROWS:
             drawn[name, n_rows, seed] = rows
         return rows
 
@@ -261,11 +261,13 @@ class SourceBase(ABC):
             return replace(self.take(np.arange(self.n_rows)), start=0)
         strata = Strata.of(self._shown if self.labelled else None, self.n_rows)
         if strata.size is None:
-            strata = replace(strata, size=self.ask_all(lambda rows: strata.count(_stratum(strata, rows)), operator.add))
+            strata = replace(
+                strata, size=self.map_reduce(lambda rows: strata.count(_stratum(strata, rows)), operator.add)
+            )
         find = self._find(strata, seed)
 
         def below(keys: KeyArray) -> Found:
-            parts = self.ask_all(lambda rows: [find(rows, keys)], operator.add)
+            parts = self.map_reduce(lambda rows: [find(rows, keys)], operator.add)
             rows, numbers, stratum = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             return rows, numbers, stratum
 
@@ -284,7 +286,7 @@ class SourceBase(ABC):
         if not self.weighted:
             return self.class_weights
         width = self.schema.width
-        return self.ask_all(lambda rows: count_rows(_codes(rows), rows.weight, width), operator.add)
+        return self.map_reduce(lambda rows: count_rows(_codes(rows), rows.weight, width), operator.add)
 
     def _find(self, strata: Strata, seed: int) -> Callable[[Rows, KeyArray], Found]:
         """Return how rows of low keys are found among some; see :meth:`metricwise.core.sampling.Strata.draw`.
@@ -295,9 +297,9 @@ class SourceBase(ABC):
         """
         alike = self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike()
         held = None
-        if alike and self.n_rows <= _HELD:
-            hashes = _joined(self.ask_all(lambda rows: [rows.hashes()], operator.add))
-            held = number_copies(hashes, _joined(self.ask_all(lambda rows: [rows.weight], operator.add)))
+        if alike and self.n_rows <= _MAX_HELD_KEYS:
+            hashes = _joined(self.map_reduce(lambda rows: [rows.hashes()], operator.add))
+            held = number_copies(hashes, _joined(self.map_reduce(lambda rows: [rows.weight], operator.add)))
 
         def find(rows: Rows, keys: KeyArray) -> Found:
             stratum = _stratum(strata, rows)
@@ -319,7 +321,7 @@ class SourceBase(ABC):
     def _glance(self, n_rows: int) -> Rows:
         if self.n_rows <= n_rows:
             return self.take(np.arange(self.n_rows))
-        run = min(_RUN, n_rows)
+        run = min(_RUN_ROWS, n_rows)
         starts = np.random.default_rng(0).integers(0, self.n_rows - run + 1, -(-n_rows // run))
         return self.take(np.sort((np.sort(starts)[:, None] + np.arange(run)).reshape(-1)[:n_rows]))  # runs may overlap
 
@@ -393,7 +395,7 @@ def _present(rows: Rows) -> FloatArray:
 
 
 def _joined(arrays: Sequence[NDArray[Any] | None]) -> Any:
-    """Put arrays one after the other; None where there are none."""
+    """Return concatenated arrays; None if they are None."""
     if arrays[0] is None or len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays)  # type: ignore[arg-type]  # all have them, or none

@@ -1,4 +1,4 @@
-"""Rows in chunks, one after the other."""
+"""Rows that are read in chunks, some of them at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IntArray = NDArray[np.intp]
 T = TypeVar("T")
 Read = Callable[[], Rows]
 
-_WORKERS = min(os.cpu_count() or 1, 4)  # decoding takes longer than counting, and chunks that are held take memory
+_N_THREADS = min(os.cpu_count() or 1, 4)  # decoding takes longer than counting, and chunks that are held take memory
 
 
 class RowsInMemory(Protocol):
@@ -144,7 +144,7 @@ class ChunkedSource(LazySource):
         """Maximum number of items that an answer may hold; None: no limit."""
         return self.most
 
-    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+    def map_reduce(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask several chunks at a time while the next are read, and add up in order."""
         return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), self._reads()))
 
@@ -165,11 +165,11 @@ def _answers(answer: Callable[[Read], T], reads: Iterator[Read]) -> Iterator[T]:
     Threads that share a chunk would wait for the next one at full speed, and take the processor from those that decode
     it. One that has a chunk to itself sleeps.
     """
-    with ThreadPoolExecutor(_WORKERS, initializer=work_alone) as pool:
+    with ThreadPoolExecutor(_N_THREADS, initializer=work_alone) as pool:
         asked: deque[Future[T]] = deque()
         for read in reads:
             asked.append(pool.submit(answer, read))
-            if len(asked) > _WORKERS:
+            if len(asked) > _N_THREADS:
                 yield asked.popleft().result()
         while asked:
             yield asked.popleft().result()

@@ -1,7 +1,7 @@
-"""Rows in a Dask collection, asked where they lie, by whatever scheduler is in use.
+"""Rows in a Dask collection.
 
-Owns how a pass becomes a graph: every chunk is asked by the worker that holds it, the small answers are added up in a
-tree, in order, and one of them comes back. Must not know what is counted. Dask is imported here alone.
+A pass is a graph: chunks are processed by the workers that hold them, and the results are added in a tree, in order.
+Must not know what is counted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["DaskSource", "add_up", "call", "compute", "leaf"]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
-_CAPACITY = 1 << 20  # some 40 MB of changes
-_FAN = 8  # answers that are added up by one task
+_MAX_ANSWER_ITEMS = 1 << 20  # some 40 MB of changes
+_TREE_WIDTH = 8  # answers that are added up by one task
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +89,9 @@ class DaskSource(LazySource):
     @property
     def capacity(self) -> int:
         """Items that an answer may hold: it travels."""
-        return _CAPACITY
+        return _MAX_ANSWER_ITEMS
 
-    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+    def map_reduce(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask every piece where it lies, and add up in a tree, in order."""
         if ask is not Rows.tally:
             self._known()  # before the question is packed: a client that waits while it packs may wait for ever
@@ -154,7 +154,7 @@ def _added(add: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
 
 
 def call(function: Callable[..., Any], *values: Any) -> Any:
-    """Return a task; every one has a name of its own, for a pass is to be made as often as it is asked for."""
+    """Return a task with a unique name, so that every pass is computed anew."""
     from dask.delayed import delayed
 
     return delayed(function, pure=False)(*values)
@@ -181,7 +181,7 @@ def add_up(parts: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
     """
     how = leaf(add)
     while len(parts) > 1:
-        parts = [call(_added, how, list(parts[at : at + _FAN])) for at in range(0, len(parts), _FAN)]
+        parts = [call(_added, how, list(parts[at : at + _TREE_WIDTH])) for at in range(0, len(parts), _TREE_WIDTH)]
     return parts[0]
 
 

@@ -1,7 +1,6 @@
 """Dask arrays and data frames as a source of rows.
 
-Owns how chunks of probabilities, labels and weights are put together, and the one look at all of them that says how
-many rows each has and which labels occur. What the chunks hold is read on the workers, by the reader of pieces.
+Sizes and labels of all chunks are collected in one pass; chunks are read on the workers.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class MemorySource(SourceBase):
         """Whether rows have weights."""
         return self.rows.weight is not None
 
-    def ask_all(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
+    def map_reduce(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask all rows."""
         return ask(self.rows)
 
@@ -96,7 +96,7 @@ class MemorySource(SourceBase):
 
     @cached_property
     def _keys(self) -> KeyArray | None:
-        """Numbers that tell rows apart, by which they are drawn; None where what they begin and end with does."""
+        """Keys by which rows are drawn if many rows are alike; None otherwise."""
         if not self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike():
             return None
         return number_copies(self.rows.hashes(), self.rows.weight)

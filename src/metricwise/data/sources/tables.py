@@ -20,6 +20,7 @@ from ...core.labels import python_labels
 from ...core.rows import Rows
 from ...kernels import code_type
 from ..columns import (
+    OutputLabels,
     ProbabilityColumns,
     all_classes,
     check_singles,
@@ -220,12 +221,9 @@ def _fitted_columns(
     labels: list[Any] = [target.labels for target in targets] or [declared[0]]
     names: list[Any] = [target.name for target in targets] or [None]
     positive = pos_label if isinstance(pos_label, (list, tuple)) else [pos_label] * n_outputs
-    outputs = [_Output(*fields) for fields in zip(names, labels, declared, positive, strict=True)]
+    outputs = [OutputLabels(*fields) for fields in zip(names, labels, declared, positive, strict=True)]
     columns = _probability_columns(reader, table, outputs, others)
-    return columns, [
-        all_classes(output.classes, output_columns, output.labels)
-        for output, output_columns in zip(outputs, columns, strict=True)
-    ]
+    return columns, list(map(all_classes, declared, columns, labels))
 
 
 def rule_columns(
@@ -243,22 +241,12 @@ def rule_columns(
         Their classes, the positive one of two last.
     others : sequence of str
     """
-    outputs = [_Output(name, labels, labels, labels[1]) for name, labels in zip(names, classes, strict=True)]
+    outputs = [OutputLabels(name, labels, labels, labels[1]) for name, labels in zip(names, classes, strict=True)]
     return _probability_columns(reader, table, outputs, others, of_rule=True)
 
 
-@dataclass(frozen=True, eq=False)
-class _Output:
-    """An output whose columns are looked for: labels that occur, all classes where these are known."""
-
-    name: str | None
-    labels: Sequence[Any]
-    classes: list[Any] | None
-    positive: Any
-
-
 def _probability_columns(
-    reader: TableReader, table: Table, outputs: Sequence[_Output], others: Sequence[str], *, of_rule: bool = False
+    reader: TableReader, table: Table, outputs: Sequence[OutputLabels], others: Sequence[str], *, of_rule: bool = False
 ) -> list[ProbabilityColumns]:
     """Return the columns of probabilities of each output; those that were guessed are reported."""
     n_outputs = len(outputs)
@@ -270,20 +258,7 @@ def _probability_columns(
         )
     candidates = [name for name in reader.names if name not in others]
     with refused_by(reader.title):
-        columns = [
-            probability_columns(
-                candidates,
-                list(output.labels),
-                output=output.name,
-                several=n_outputs > 1,
-                prefix=table.proba_prefix,
-                classes=output.classes,
-                column=single,
-                pos_label=output.positive,
-                of_rule=of_rule,
-            )
-            for output, single in zip(outputs, singles, strict=True)
-        ]
+        columns = probability_columns(candidates, outputs, prefix=table.proba_prefix, singles=singles, of_rule=of_rule)
         check_singles(columns, [str(output.name) for output in outputs])
     for output_columns in columns:
         if output_columns.guessed_prefix is not None:

@@ -1,7 +1,4 @@
-"""Tensors of other libraries that NumPy cannot share, a batch at a time.
-
-Owns the pieces that they are cut into: a copy of the whole never exists. Those that NumPy can share are arrays.
-"""
+"""Tensors that NumPy cannot share, copied a batch at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from .chunked import ChunkedSource, Read
 
 __all__ = ["read_tensor"]
 
-_ENTRIES = 1 << 21  # of a batch
+_BATCH_ENTRIES = 1 << 21  # of a batch
 
 
 def read_tensor(spec: RowSpec, read_head: ReadHead) -> ChunkedSource:
@@ -89,7 +86,7 @@ class _Batches:
 
     def reads(self) -> Iterator[Read]:
         """Yield what makes rows of each batch."""
-        step = max(1, _ENTRIES // int(np.prod(self.proba.shape[1:])))
+        step = max(1, _BATCH_ENTRIES // int(np.prod(self.proba.shape[1:])))
         return (partial(self._rows, start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step))
 
     def _rows(self, start: int, stop: int) -> Rows:

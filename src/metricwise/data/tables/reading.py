@@ -377,7 +377,13 @@ class _Files(TableReader):
         pa = arrow()
         try:
             return read(path)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowSerializationError, OSError) as error:
+        except (
+            pa.ArrowInvalid,
+            pa.ArrowNotImplementedError,
+            pa.ArrowSerializationError,
+            OSError,
+            UnicodeDecodeError,
+        ) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             self._check_unchanged(path)

@@ -1,4 +1,4 @@
-"""Writing tables: whole or not at all."""
+"""Writing of tables; files are written completely or not at all."""
 
 from __future__ import annotations
 
