@@ -29,12 +29,13 @@ def path_chart(path: dict[str, Any], *, width: int, height: int, interactive: bo
         (x[0], x[-1]), _padded([value for line in lines for value in line if value is not None]), width, height
     )
     thresholds = path["kind"] == "threshold"
-    where = "thresholds" if thresholds else "the path from argmax to the rule and beyond"
+    axis = "thresholds" if thresholds else "the path from argmax to the rule and beyond"
     ends = {"argmax": path["plain"], "rule": path["chosen"]}
     values = [
         f"{number(along[index])} at {'argmax' if kind == 'argmax' else 'the rule'}" for kind, index in ends.items()
     ]
-    parts: list[Html | None] = [tag("title", f"{name} along {where}: {', '.join(values)}.")]
+    title = f"{name} along {'the path' if interactive else axis}: {', '.join(values)}"
+    parts: list[Html | None] = [tag("title", title if interactive else f"{title}.")]
     if path["range"] is not None:
         left, right = (frame.across(min(max(end, x[0]), x[-1])) for end in path["range"])
         parts.append(
