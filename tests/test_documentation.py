@@ -89,7 +89,7 @@ API = re.findall(r"^   ([\w.]+)$", (DOCS / "api" / "index.rst").read_text(encodi
 # What is implemented or derived from, not called: CONTRIBUTING says how, and those that do have examples.
 INTERFACES = {
     "displays.RowsDisplay",
-    "oracles.Oracle",
+    "oracles.base.Oracle",
     "solvers.BaseSolver",
     "data.sources.base.Source",
     "data.sources.base.SourceBase",
