@@ -59,15 +59,15 @@ _KEPT_GAIN = 0.9  # of the gain over argmax, that the best rule for a tangent ha
 _OF_NOISE = 1.0  # of the value over the root of the number of rows: what it may lose besides, which is luck
 _ROUGH = 1e-4  # tolerance of solvers on resamples: what is left of the gap drowns in sampling error
 _STEPS = 30  # of solvers on resamples, at most
-# Resamples share rows, the rule varies with them, and so does the model between folds and the whole: measured on the
-# sets of the study, not derived. The value itself varies with the rows that it is counted on most of all.
-_WIDEN, _WIDEN_KINK, _WIDEN_VALUE = 1.15, 1.3, 1.15
-# Probabilities have as much of a say as labels, as long as the two agree to so many standard errors, and less beyond.
-# On the sets of the study that made the estimate better (root mean square error 0.043; of labels alone 0.048) and harm
-# rarer.
-_BELIEF, _AGREE = 0.5, 2.0
-_CLEARLY = 1.0  # standard errors that a metric with a kink, whose gain is seen through noise, must be above 0
-_MOST_LUCK = 0.9  # of a gain: what is handed out promises something
+# Four numbers behind the estimate of a gain; "What the constants are for" in docs/generalisation.md has the tables.
+# Of the standard error: resamples share rows, and the model that is deployed is not that of any fold.
+_WIDEN = 1.125
+# Weight of the gain that recalibrated probabilities expect, at most, beside the one that labels show.
+_BELIEF = 2 / 3
+# Standard errors by which a metric with a kink must gain: the minimum of several recalls is seen through noise.
+_CLEARLY = 0.75
+# Of the optimism of the final rule on its own rows: see `_of_all_rows`.
+_FITTED_TO_ALL = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,21 +421,38 @@ def _honest(problem: InMemory, table: _Table, best: int, seed: int) -> tuple[Gai
     elif max(errors) > STEEP * (high - low) and not _by_block(problem):
         errors = bootstrap_errors(problem, decisions, plain, seed=seed)
 
-    estimate, error = value - unseen - base, errors.difference
+    correction = _of_all_rows(problem, table.bags[best], value)
+    estimate, error = value + correction - unseen - base, errors.difference
     least = 0.0 if problem.aim.metric.smooth else _CLEARLY * error
     believed = _believed(problem, table, decisions, table.bags[best])
     if believed is not None:
+        # Both have their say as long as they agree to what the 95 % interval allows: beyond it the model is wrong.
         apart = abs(believed - estimate)
-        share = _BELIEF * min(1.0, (_AGREE * error / apart) ** 2) if apart > 0 else _BELIEF
+        share = min(_BELIEF, (spread.quantile * error / apart) ** 2) if apart > 0 else _BELIEF
         estimate, error = estimate + share * (believed - estimate), (1 - share) * error
     if estimate <= least:
         return None, Estimate(*spread.limits(base, errors.second, low, high))
     shift = one_more_right(problem, decisions) - one_more_right(problem, plain) - (value - base)
-    luck = min(_MOST_LUCK * estimate, _luck(estimate - least, error))
-    widen = _WIDEN if problem.aim.metric.smooth else _WIDEN_KINK
-    half = spread.quantile * (widen * float(np.hypot(errors.difference, shift)))
-    gain = within(estimate - luck, half, low - high, high - low)
-    return Gain(*gain), Estimate(*spread.limits(value - unseen - luck, _WIDEN_VALUE * errors.first, low, high))
+    # What is handed out promises something, however much of it may be luck.
+    promised = estimate**2 / (estimate + _luck(estimate - least, error))
+    half = spread.quantile * _WIDEN * math.hypot(errors.difference, shift, unseen)
+    gain = within(promised, half, low - high, high - low)
+    value += correction - unseen - (estimate - promised)
+    return Gain(*gain), Estimate(*spread.limits(value, _WIDEN * errors.first, low, high))
+
+
+def _of_all_rows(problem: InMemory, bag: Bag, value: float) -> float:
+    """How much better the rule of all resamples is on new rows than those that judge, whose value is given.
+
+    What a fit loses on new rows falls as one over its rows, and is as much as it seems to gain on its own ones. Rules
+    that judge are fitted to two thirds of the rows: if the final rule loses d, they lose 3/2 d, and the value of the
+    final one on its own rows is 5/2 d above theirs. They are d/2 behind, a fifth of that.
+    """
+    if bag.mixtures:
+        return 0.0
+    decisions = bag.decide(problem, np.ones(bag.n_resamples, dtype=bool))
+    flattered = float(_values(problem, _counts(problem, decisions, slice(None))[None])[0])
+    return _FITTED_TO_ALL * max(flattered - value, 0.0)
 
 
 def _believed(problem: InMemory, table: _Table, decisions: NDArray[Any], bag: Bag) -> float | None:
