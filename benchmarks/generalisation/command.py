@@ -15,6 +15,7 @@ from typing import Any
 
 from . import probabilities, report, rules
 from .data import FRESH, SETS, WORLDS
+from .further_sets import FURTHER
 from .probabilities import MODELS, Task
 
 __all__ = ["COLUMNS", "main"]
@@ -55,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("stage", choices=("run", "probabilities", "rules", "report"))
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--splits", type=int, help="splits of each set (20; quick: 4)")
-    parser.add_argument("--sets", nargs="+", choices=(*SETS, *FRESH, *WORLDS), metavar="SET", help="only these sets")
+    names = (*SETS, *FRESH, *WORLDS, *FURTHER)
+    parser.add_argument("--sets", nargs="+", choices=names, metavar="SET", help="only these sets")
+    parser.add_argument("--further", action="store_true", help="the sets of the final test, and no others")
     parser.add_argument("--quick", action="store_true", help="fewer sets and splits, no peers, a summary on the screen")
     parser.add_argument("--fresh", action="store_true", help="forget the rules measured before")
     parser.add_argument("--again", action="store_true", help="measure the default anew, and keep recipes and peers")
@@ -77,7 +80,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
     """All cells, split by split, so that a run that is cut short is still balanced."""
-    names = options.sets or (QUICK_SETS if options.quick else (*SETS, *FRESH, *WORLDS))
+    every = FURTHER if options.further else QUICK_SETS if options.quick else (*SETS, *FRESH, *WORLDS)
+    names = options.sets or tuple(every)
     splits = options.splits or (4 if options.quick else 20)
     return [Task(split, name, model) for split in range(splits) for name in names for model in MODELS]
 

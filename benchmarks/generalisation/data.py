@@ -47,6 +47,10 @@ class Split:
 
 def load(name: str, folder: Path | None) -> Rows:
     """Return a real set by name."""
+    from .further_sets import FURTHER
+
+    if name in FURTHER:
+        return FURTHER[name]()
     return FRESH[name]() if name in FRESH else SETS[name](folder)
 
 

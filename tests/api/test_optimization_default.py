@@ -86,6 +86,77 @@ def test_the_order_of_rows_changes_nothing(name):
         assert promised.low == pytest.approx(again.low, abs=1e-12)
 
 
+def numbers_of(rule):
+    """Every number of a rule: losses and link."""
+
+    def walk(part):
+        if isinstance(part, dict):
+            return [number for key, inner in sorted(part.items()) if key != "metadata" for number in walk(inner)]
+        if isinstance(part, list | tuple):
+            return [number for inner in part for number in walk(inner)]
+        return [part] if isinstance(part, float) else []
+
+    return np.array(walk(rule.to_dict()))
+
+
+def change_of(rule, other):
+    """The largest difference between numbers of two rules."""
+    first, second = numbers_of(rule), numbers_of(other)
+    return float(np.abs(first - second).max()) if first.shape == second.shape else np.inf
+
+
+def sized(i):
+    """A problem with 200 to 5,000 rows of one of four kinds, by number: probabilities, labels, metric, options."""
+    rng = np.random.default_rng(1_000 + i)
+    n, turn = int(rng.choice([200, 500, 1_000, 2_000, 5_000])), i // 4
+    if i % 4 == 0:
+        proba = rng.beta(0.7, 2.5, n)
+        metric = ["f1", "mcc", "g_mean", "balanced_accuracy", "kappa", "min_recall"][turn % 6]
+        return proba, (rng.random(n) < proba**1.4).astype(int), metric, {}
+    if i % 4 == 3:
+        proba = rng.beta(0.7, 2.5, (n, 6))
+        return proba, (rng.random(proba.shape) < proba**1.3).astype(int), "f1", {"average": "macro"}
+    proba = rng.dirichlet(np.linspace(0.4, 1.6, 3 if i % 4 == 1 else 5), n)
+    metric = ["macro_f1", "quadratic_kappa", "mcc", "g_mean", "min_recall", "balanced_accuracy"][turn % 6]
+    return proba, worlds.draw_codes(worlds.normalized(proba**1.4), rng), metric, {}
+
+
+def check_noise(numbers, allowed):
+    """Noise of 1e-9 and another order of the rows change hardly any rule beyond 1e-6."""
+    changed = []
+    for i in numbers:
+        proba, y, metric, options = sized(i)
+        rng = np.random.default_rng(i)
+        moved = np.clip(proba + rng.uniform(-1e-9, 1e-9, proba.shape), 0, 1)
+        moved = worlds.normalized(moved) if i % 4 in (1, 2) else moved
+        order = rng.permutation(len(y))
+        rule, with_noise, reordered = (
+            mw.optimize(*rows, metric, **options).rule for rows in ((proba, y), (moved, y), (proba[order], y[order]))
+        )
+        changed += [i] * (change_of(rule, with_noise) > 1e-6) + [-i] * (change_of(rule, reordered) > 1e-6)
+    assert len(changed) <= allowed, changed
+
+
+def test_noise_changes_no_rule():
+    check_noise((0, 2, 3, 5, 9, 14, 20, 21), allowed=0)
+
+
+@pytest.mark.slow
+def test_noise_changes_hardly_any_of_a_hundred_rules():
+    check_noise(range(100), allowed=1)
+
+
+@pytest.mark.parametrize("n", [600, 25_000])
+def test_the_shape_of_the_input_changes_nothing(n):
+    """One column, two columns or a table; also of more rows than are sampled."""
+    pd = pytest.importorskip("pandas")
+    proba, y = worlds.binary(n, power=1.5, seed=4)
+    two = np.column_stack([1 - proba, proba])
+    rule = mw.optimize(proba, y, "f1").rule
+    for same in (two, pd.DataFrame(two, columns=[0, 1]), two.tolist(), np.asfortranarray(two)):
+        assert change_of(rule, mw.optimize(same, y, "f1").rule) < 1e-6
+
+
 @pytest.mark.skipif(kernels.max_threads() < 2, reason="there is one thread here")
 @pytest.mark.parametrize(("metric", "classes"), [("quadratic_kappa", 3), ("macro_f1", 3), ("f1", 2)])
 def test_results_do_not_depend_on_the_number_of_threads(metric, classes):

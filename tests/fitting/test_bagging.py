@@ -354,7 +354,8 @@ def test_every_row_is_left_out(n, seed, kind):
     if kind == "multilabel":
         return
     for c in range(3):
-        assert np.ptp(np.bincount(resamples.block[y == c], minlength=len(sizes))) <= 2
+        own = resamples.problem.source.rows.codes[:, 0] == c
+        assert np.ptp(np.bincount(resamples.block[own], minlength=len(sizes))) <= 2
 
 
 @given(st.lists(st.integers(0, 30), min_size=12, max_size=80), st.integers(0, 100))
@@ -362,8 +363,9 @@ def test_clusters_are_never_parted(cluster, seed):
     cluster = np.array([-1, -2, *cluster])
     resamples = bags.draw(clustered(cluster), np.random.default_rng(seed))
     check_left_out(resamples, len(cluster))
-    for one in np.unique(cluster):
-        assert len(set(resamples.block[cluster == one].tolist())) == 1
+    dealt = resamples.problem.source.rows.cluster
+    for code in np.unique(dealt):
+        assert len(set(resamples.block[dealt == code].tolist())) == 1
 
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 5])
@@ -464,6 +466,72 @@ def test_very_many_rows_are_dealt():
     rows = bags.draw(problem, np.random.default_rng(0)).problem.source.rows
     assert rows.repeats.sum() == 4 * 10**10 + 5
     assert np.ptp(rows.repeats[rows.repeats > 5]) > 1
+
+
+def described(resamples):
+    """Labels, probabilities and block of all rows, sorted by what they say; probabilities as users could write them."""
+    rows = resamples.problem.source.rows
+    proba = np.concatenate(
+        [block.reshape(rows.n_rows, -1) if block.ndim == 2 else block[:, :, 1:].reshape(rows.n_rows, -1)
+         for block in rows.proba.blocks], axis=1,
+    )  # fmt: skip
+    table = np.column_stack([rows.codes, np.round(proba, 5), resamples.block])
+    return table[np.lexsort(table.T[::-1])]
+
+
+def noisy(proba, size, seed=0):
+    moved = np.clip(proba + np.random.default_rng(seed).uniform(-size, size, proba.shape), 0, 1)
+    return moved if moved.ndim == 1 else moved / moved.sum(axis=1, keepdims=True)
+
+
+SAME_ROWS = {
+    "noise": lambda proba, order: (noisy(proba, 1e-9), slice(None)),
+    "order": lambda proba, order: (proba[order], order),
+    "two columns": lambda proba, order: (
+        np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba,
+        slice(None),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", SAME_ROWS)
+@pytest.mark.parametrize("options", [(), ("sample_weight",), ("groups",), ("frequencies",), ("stepped",)], ids=str)
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_rows_are_dealt_by_what_they_say(kind, options, change):
+    """Neither noise nor the order of rows nor the shape of the input decides which block a row comes to."""
+    n = 500
+    rng = np.random.default_rng(1)
+    proba, y = worlds.of_kind(kind, n, power=1.3, seed=2)
+    if "stepped" in options:  # many rows have the same probabilities, as those of a tree's leaf
+        proba = np.round(proba * 8) / 8 if kind == "binary" else (np.round(proba * 8) + 1) / 11
+        proba = proba if kind == "binary" else proba / proba.sum(axis=1, keepdims=True)
+    columns = {
+        "sample_weight": rng.integers(1, 5, n).astype(float) if "sample_weight" in options else None,
+        "groups": rng.integers(0, 100, n) if "groups" in options else None,
+    }
+    if "frequencies" in options:
+        columns["sample_weight"] = rng.integers(1, 5, n)
+    changed, rows = SAME_ROWS[change](proba, rng.permutation(n))
+
+    def dealt(proba, y, columns):
+        if "frequencies" in options:
+            columns = columns | {"sample_weight": Frequencies(columns["sample_weight"])}
+        problem = read_problem(proba, y, "accuracy", classes=list(range(3 if kind == "multiclass" else 2)), **columns)
+        return described(bags.draw(problem.sample(n, 0), np.random.default_rng(3)))
+
+    again = dealt(changed, y[rows], {name: None if c is None else c[rows] for name, c in columns.items()})
+    np.testing.assert_array_equal(dealt(proba, y, columns), again)
+
+
+def test_clusters_are_told_apart_by_which_label_belongs_to_which_probability():
+    """Both have the same probabilities and the same labels, in other pairs."""
+    proba, y, cluster = np.tile([0.1, 0.2], 60), np.array([0, 1, 1, 0] * 30), np.repeat(np.arange(60), 2)
+    turned = np.concatenate([np.flatnonzero(cluster % 2 == 1), np.flatnonzero(cluster % 2 == 0)])
+    one, other = (
+        bags.draw(read_problem(proba[o], y[o], "f1", groups=cluster[o]).sample(120, 0), np.random.default_rng(0))
+        for o in (np.arange(120), turned)
+    )
+    np.testing.assert_array_equal(described(one), described(other))
 
 
 def test_the_order_of_counts_changes_nothing():

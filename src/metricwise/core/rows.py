@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from .sampling import number_copies
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -358,11 +356,17 @@ class Rows:
     @property
     def _ends(self) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
         """The first and the last entry of every row, (N,) each, and the first label: what hardly any two have alike."""
-        first, last = self.proba.blocks[0], self.proba.blocks[-1]
-        entries = [first[:, 0] if first.ndim == 2 else first[:, 0, 0]]
-        if len(self.proba.blocks) > 1 or prod(first.shape[1:]) > 2:
-            entries.append(last[:, -1] if last.ndim == 2 else last[:, -1, -1])
+        blocks = self._blocks
+        entries = [blocks[0][:, 0]]
+        if len(blocks) > 1 or blocks[0].shape[1] > 1:
+            entries.append(blocks[-1][:, -1])
         return entries, None if self.codes is None else self.codes[:, 0]
+
+    @property
+    def _blocks(self) -> list[NDArray[Any]]:
+        """The probabilities of each block as (N, columns): two classes are one column, in whatever shape they come."""
+        blocks = (block[:, :, 1] if block.shape[2:] == (2,) else block for block in self.proba.blocks)
+        return [block.reshape(self.n_rows, -1) for block in blocks]
 
     def alike(self) -> bool:
         """Whether any two rows agree in their first and last values."""
@@ -375,21 +379,35 @@ class Rows:
     def hashes(self) -> KeyArray:
         """Return numbers (N,) made of all that rows hold but weights, whose unit means nothing."""
         key = kernels.row_keys(*self._ends)
-        blocks = [block.reshape(self.n_rows, -1) for block in self.proba.blocks]
         with np.errstate(over="ignore"):
-            for block in (*blocks, *([] if self.codes is None else [self.codes])):
+            for block in (*self._blocks, *([] if self.codes is None else [self.codes])):
                 factors = kernels.scattered(np.arange(block.shape[1], dtype=np.uint64), 1) | np.uint64(1)
                 for rows in self.proba.chunks():
                     bits = np.ascontiguousarray(block[rows], dtype=np.float64).view(np.uint64)
                     key[rows] = kernels.scattered(key[rows] + (bits * factors).sum(axis=1), 2)
         return key
 
-    @cached_property
-    def keys(self) -> KeyArray:
-        """Numbers (N,) by which rows can be dealt alike in whatever order they come."""
-        if not self.take(slice(None, None, max(1, self.n_rows // GLANCE))).alike():
-            return kernels.row_keys(*self._ends)
-        return number_copies(self.hashes(), None if self.weight is None or self.weight.ndim > 1 else self.weight)
+    def coordinates(self) -> list[FloatArray]:
+        """Return numbers (N,) that together tell rows apart, and move as little as the probabilities do.
+
+        The first ones are sums of labels and of probabilities with fixed weights, the same in whatever shape both come.
+        """
+        columns = [np.zeros(self.n_rows), np.zeros(self.n_rows)]
+        for rows in self.proba.chunks():
+            if self.codes is not None:
+                columns[0][rows] = self.codes[rows] @ _weights(0, self.proba.n_outputs, 1)[:, 0]
+            for block, span in self.proba.spans():
+                values = block[rows, :, None] if block.ndim == 2 else block[rows, :, 1:]
+                weights = _weights(span.start, span.stop, values.shape[2])
+                columns[1][rows] += np.tensordot(values.astype(np.float64), weights, axes=2)
+        if self.weight is not None and self.weight.ndim == 1:
+            columns.append(self.weight)
+        if self.group is not None:
+            columns.append(self.group.astype(np.float64))
+        if self.cost is not None:
+            cost = self.cost.reshape(self.n_rows, -1)
+            columns.append(cost @ _weights(0, cost.shape[1], 1)[:, 0])
+        return columns
 
     def content_codes(self) -> IntArray:
         """Return codes (N,) that are the same for rows of one content, in whatever chunk they lie."""
@@ -474,3 +492,9 @@ class Rows:
         """Return the weight of the labels of each class of each output, (M, K), or (R, M, K) of R resamples."""
         assert self.codes is not None
         return kernels.tally(self.codes, self.weight, self.proba.width)
+
+
+def _weights(start: int, stop: int, width: int) -> FloatArray:
+    """Return fixed weights from 1 to 2, (stop - start, width), of the classes of outputs."""
+    numbers = (np.arange(start, stop)[:, None] << 32) + np.arange(width)
+    return np.asarray(1.0 + kernels.scattered(numbers.astype(np.uint64), 3) / 2.0**64)

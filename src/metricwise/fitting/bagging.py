@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
 from ..data.sources.memory import MemorySource
-from ..kernels import scattered, tally
+from ..kernels import tally
 from ..oracles.problem import FitStrategy, InMemory
 from ..rules.calibration import TemperatureScaling, prior_shift
 from ..rules.calibration_fit import fit_links
@@ -37,6 +38,7 @@ _BLOCKS = 12
 PARTS = 3  # of which a resample leaves one out; with two or five of them the rules did worse on new rows
 ROUNDS = 7
 _MAX_EXACT_COUNT = 10**9  # rows, of which NumPy draws some without replacement
+_RESOLUTION = 1e-7  # of the largest number: closer ones may have been equal before they were rounded
 _TILE = 1 << 21  # numbers that are held at once for resamples of the probabilities
 
 
@@ -47,7 +49,8 @@ class Resamples:
     Parameters
     ----------
     problem : InMemory
-        The rows that are dealt, N of them. One that stands for several is a row in each block that has some of these.
+        The rows that are dealt, N of them, in the order of their content, or in time. One that stands for several is a
+        row in each block that has some of these.
     block : ndarray of shape (N,), int
         Block of each row.
     left_out : bool ndarray of shape (R, B)
@@ -97,8 +100,11 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
     """
     rows = problem.source.rows
     _check_labelled(problem)
+    if problem.dependence is None:
+        # Sums over rows are then the same to the last bit in whatever order the rows came.
+        problem = problem.take(_content_order(problem, [_strata(problem)]))
     if rows.cluster is None and rows.repeats is not None:
-        problem, block = _dealt_counts(problem, rows.repeats, rng)
+        problem, block = _dealt_counts(problem, rng)
     else:
         block = _dealt_rows(problem, rng)
     n_blocks = int(block.max()) + 1
@@ -163,19 +169,44 @@ def _dealt(
     problem: InMemory, cluster: IntArray, size: IntArray, n_blocks: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Deal clusters of rows to blocks at random, the largest first, to and fro: blocks are of about one size."""
-    rows = problem.source.rows
-    keys = rows.keys
-    if rows.cluster is not None:
-        keys = np.zeros(len(size), dtype=np.uint64)
-        np.add.at(keys, cluster, rows.keys)
-    order = np.argsort(scattered(keys, int(rng.integers(1 << 31))), kind="stable")
     # Of several rows the sum of their classes, which knows no order: of binary labels, how many are positive.
     labels = np.bincount(cluster, _strata(problem), minlength=len(size))
+    order = rng.permutation(len(size))
+    if problem.source.rows.cluster is not None:
+        order = _content_order(problem, [labels, -size], cluster)[order]
     order = order[np.lexsort((-size[order], labels[order]))]
     turn, place = np.divmod(np.arange(len(size)), n_blocks)
     block = np.empty(len(size), dtype=np.intp)
     block[order] = np.where(turn % 2 == 0, place, n_blocks - 1 - place)
     return block
+
+
+def _content_order(problem: InMemory, first: Sequence[NDArray[Any]], cluster: IntArray | None = None) -> IntArray:
+    """Sort rows, or clusters of them, by given keys and then by content: neither their order nor noise matters.
+
+    Numbers that differ by less than the resolution are ties, which the next one breaks. What is left of them is broken
+    by the probabilities themselves: then rows change places that say the same.
+    """
+    columns = problem.source.rows.coordinates()
+    if cluster is not None:
+        # Sums of rows do not know which label belongs to which probability: a mix of all that is not linear does.
+        mixed = np.sin(np.sum([column / _scale(column) for column in columns], axis=0))
+        columns = [np.bincount(cluster, column).astype(np.float64) for column in (*columns, mixed)]
+    keys = [*first, *(_levels(column) for column in columns), columns[1]]
+    return np.asarray(np.lexsort(keys[::-1]), dtype=np.intp)
+
+
+def _levels(values: FloatArray) -> IntArray:
+    """Return the rank (n,) of numbers, the same of neighbours closer than the resolution."""
+    order = np.argsort(values, kind="stable")
+    levels = np.empty(len(values), dtype=np.intp)
+    levels[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > _RESOLUTION * _scale(values))
+    return levels
+
+
+def _scale(values: FloatArray) -> float:
+    """Return the largest absolute number, 1 if all are 0."""
+    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 def _strata(problem: InMemory) -> FloatArray:
@@ -189,8 +220,8 @@ def _strata(problem: InMemory) -> FloatArray:
     return np.asarray(own)
 
 
-def _dealt_counts(problem: InMemory, repeats: FloatArray, rng: np.random.Generator) -> tuple[InMemory, IntArray]:
-    """Deal the rows that rows with frequencies (N,) stand for to blocks at random, as if they were written out.
+def _dealt_counts(problem: InMemory, rng: np.random.Generator) -> tuple[InMemory, IntArray]:
+    """Deal the rows that rows with frequencies stand for to blocks at random, as if they were written out.
 
     Returns
     -------
@@ -199,13 +230,13 @@ def _dealt_counts(problem: InMemory, repeats: FloatArray, rng: np.random.Generat
     block : ndarray, int
         Block of each.
     """
-    rows, counts = problem.source.rows, repeats.astype(np.int64)
+    rows = problem.source.rows
+    assert rows.repeats is not None
+    repeats, counts = rows.repeats, rows.repeats.astype(np.int64)
     n_blocks = int(min(_BLOCKS, max(counts.sum(), 1)))
-    order = np.argsort(scattered(rows.keys, int(rng.integers(1 << 31))), kind="stable")  # in whatever order rows come
     strata = _strata(problem)
-    order = order[np.argsort(strata[order], kind="stable")]
     dealt, first = np.zeros((rows.n_rows, n_blocks), dtype=np.int64), 0
-    for own in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+    for own in np.split(np.arange(rows.n_rows), np.flatnonzero(np.diff(strata)) + 1):
         total = int(counts[own].sum())
         dealt[own] = _thinned(counts[own], np.roll(np.arange(n_blocks), -first), rng)
         first = (first + total) % n_blocks

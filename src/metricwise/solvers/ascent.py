@@ -10,7 +10,7 @@ import numpy as np
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, Needs, run
+from .base import BaseSolver, FloatArray, IntArray, Needs, run
 from .hull import Hull, conclude, count_vertices, line_search, pick, starting_losses
 from .result import Outcome, SolverResult
 
@@ -20,6 +20,7 @@ _SAMPLE_ROWS = 1 << 13  # rows among which starts are compared, if there are man
 _MIN_CLASS_ROWS = 400  # rows per class that a sample should have: half of it goes to all classes alike
 _SAMPLE_GROWTH = 8  # times as many rows, before all of them
 _NOISE_FRACTION = 0.02  # a gain this small, over the root of the number of rows, is noise
+_VALUE_RESOLUTION = 1e-7  # values closer than this are equal: which of them is larger may be rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +161,13 @@ class Ascent(BaseSolver):
     def _best_hull(self, objective: Objective, state: _State) -> Hull:
         """For each group, the vertices of the start that rose highest, then the best single vertex of any start."""
         groups = np.arange(state.vertices.shape[2])
-        start = objective.values_at(state.points).argmax(axis=0)
+        start = _first_best(objective.values_at(state.points))
         n_steps = len(state.losses)
         losses = [pick(at, start) for at in state.losses]
         vertices = state.vertices[:, start, groups]
         weights = state.weights[:, start, groups]
         values = objective.values_at(state.vertices).reshape(-1, len(groups))
-        which = values.argmax(axis=0)
+        which = _first_best(values)
         flat = state.vertices.reshape(-1, *state.vertices.shape[2:])
         best = pick([loss for at in state.losses for loss in at], which)
         assert len(losses) == n_steps
@@ -199,12 +200,17 @@ class Ascent(BaseSolver):
             losses = [_between(first, second, share) for share in shares]
             vertices = count_vertices(oracle, objective, losses)
             values = objective.values_at(vertices)
-            which, groups = values.argmax(axis=0), np.arange(len(middle))
+            which, groups = _first_best(values), np.arange(len(middle))
             middle, width = shares[which, groups], width / 4
-            better = values[which, groups] > objective.values_at(hull.vertices[-1])
+            better = values[which, groups] > objective.values_at(hull.vertices[-1]) + _VALUE_RESOLUTION
             loss = pick([hull.losses[-1], pick(losses, which)], np.where(better, 1, 0))
             hull = hull.add(loss, np.where(better[:, None], vertices[which, groups], hull.vertices[-1]))
         return hull
+
+
+def _first_best(values: FloatArray) -> IntArray:
+    """Return the first of S values, (S, G), that is as good as the best of each group: rounding does not choose."""
+    return np.asarray(np.argmax(values >= values.max(axis=0) - _VALUE_RESOLUTION, axis=0))
 
 
 def _enough_rows(objective: Objective, n_rows: int) -> int:
