@@ -12,7 +12,7 @@ from engines import counts
 from kernels.bare import Bare
 from metricwise import kernels as twins
 from metricwise.core.losses import Loss
-from metricwise.core.rows import Probabilities
+from metricwise.core.probabilities import Probabilities
 from metricwise.data.probabilities import read_proba
 from metricwise.kernels import LinkArrays, _link
 from metricwise.rules import RuleRows, TemperatureScaling, WeightedRule

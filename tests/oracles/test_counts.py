@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import worlds
 from engines import counts
 from metricwise.core.losses import Loss
-from metricwise.core.rows import Probabilities
+from metricwise.core.probabilities import Probabilities
 from metricwise.data.probabilities import read_proba
 from metricwise.kernels import _numpy
 from metricwise.oracles.base import Line

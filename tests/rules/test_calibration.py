@@ -7,7 +7,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
 import worlds
-from metricwise.core.rows import Probabilities
+from metricwise.core.probabilities import Probabilities
 from metricwise.data.probabilities import read_proba
 from metricwise.rules import TemperatureScaling, fit_link, prior_shift
 from metricwise.rules.calibration_fit import _MIN_TEMPERATURE

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import worlds
-from metricwise.core.rows import Probabilities
+from metricwise.core.probabilities import Probabilities
 from metricwise.data.probabilities import read_proba
 from metricwise.rules import TemperatureScaling, fit_link, fit_links
 from metricwise.rules import calibration_fit as module

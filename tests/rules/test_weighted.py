@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metricwise.core.losses import Loss
-from metricwise.core.rows import Probabilities
+from metricwise.core.probabilities import Probabilities
 from metricwise.core.schema import Schema
 from metricwise.data.probabilities import read_proba
 from metricwise.rules import RuleRows, TemperatureScaling, WeightedRule, anonymous_rule

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .rows import Probabilities
+from .probabilities import Probabilities
 
 FloatArray = NDArray[np.float64]
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.labels import drop_missing, unique
-from ..core.rows import Probabilities, Rows
+from ..core.probabilities import Probabilities
+from ..core.rows import Rows
 from ..core.schema import Schema
 from .classes import name_classes, read_order
 from .column_classes import classes_from_columns, named_order

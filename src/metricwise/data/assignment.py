@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import listed, shown, warn
 from ..core.labels import Scales, python_labels
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 
 __all__ = ["warn_of_assignment"]
 

@@ -24,7 +24,7 @@ from ..core.labels import (
     split_missing,
     unique,
 )
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 
 __all__ = [
     "Classes",

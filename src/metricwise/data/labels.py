@@ -23,7 +23,8 @@ from ..core.labels import (
     split_missing,
     unique,
 )
-from ..core.rows import Probabilities, Rows
+from ..core.probabilities import Probabilities
+from ..core.rows import Rows
 from ..kernels import code_type
 from .classes import Classes, checked_classes, given_classes, infer_classes, infer_small, is_number, ranges
 from .encoding import BoolArray, encode_column, recode, seen_numbers, small_numbers, whole_codes

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, shown
 from ..core.labels import has_masked, missing_rows, per_output
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
 
 __all__ = ["Probabilities", "read_proba", "sum_tolerance"]
@@ -63,7 +63,7 @@ def read_proba(
 
     See Also
     --------
-    metricwise.core.rows.Probabilities : The result.
+    metricwise.core.probabilities.Probabilities : The result.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention, shown
 from ..core.labels import known_positive, python_label, python_labels, shared
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 
 __all__ = ["column_places", "is_single", "positive_labels", "positive_last", "with_both_columns"]
 

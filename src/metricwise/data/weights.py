@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.dependence import Dependence
 from ..core.errors import InvalidParameter, InvalidType, shown
 from ..core.labels import has_masked, is_masked, split_missing
-from ..core.rows import Dependence, Rows
+from ..core.rows import Rows
 from .row_spec import InTime
 
 __all__ = [

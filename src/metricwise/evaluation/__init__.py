@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, argument, entry_point, refuses_removed
 from ..core.losses import Loss
+from ..core.probabilities import Probabilities
 from ..core.progress import Progress
-from ..core.rows import Probabilities
 from ..data.frames import warn_of_order
 from ..data.row_spec import Frequencies, InTime, RowSpec
 from ..data.sensitive import SensitiveFeatures

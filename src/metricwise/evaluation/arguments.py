@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, check_removed, listed, mention, shown
 from ..core.labels import Scales, python_labels
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.arrays import Data, output_names, read_data
 from ..data.assignment import warn_of_assignment

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType, mention, shown
 from ..core.labels import python_labels
 from ..core.losses import Loss
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.frames import is_two_dimensional
 from ..data.labels import read_pair

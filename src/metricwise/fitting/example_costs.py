@@ -17,7 +17,7 @@ from .._version import __version__
 from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, argument, shown
 from ..core.notes import Note, NoteKind
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..data.abstention import read_abstain_label
 from ..data.row_costs import read_row_costs
 from ..data.sources.memory import MemorySource

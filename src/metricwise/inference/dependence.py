@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import distributions
-from ..core.rows import Dependence
+from ..core.dependence import Dependence
 from ..data.sources.memory import MemorySource
 from ..data.weights import stretches
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.dependence import Dependence
 from ..core.losses import Loss
-from ..core.rows import Dependence
 from ..core.schema import Schema
 from ..data.sources.base import Source, in_passes
 from ..data.sources.memory import MemorySource

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.labels import decode, python_labels
 from ..core.losses import Loss
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.abstention import check_abstain_label
 from ..data.frames import is_lazy

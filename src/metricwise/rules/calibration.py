@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..data.frames import is_list_of_outputs
 
 FloatArray = NDArray[np.float64]

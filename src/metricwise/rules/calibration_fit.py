@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.sampling import draw_rows
 from .calibration import TemperatureScaling
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.losses import Loss
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..data.row_costs import table_of
 
 FloatArray = NDArray[np.float64]

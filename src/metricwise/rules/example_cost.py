@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
 from ..core.labels import python_label, python_labels
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.labels import observed_labels
 from ..data.row_costs import read_row_costs, table_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.sensitive import Groups
 from .base import LossMixture, RuleOfParts, RuleRows, same_classes

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from .base import (
     LossMixture,

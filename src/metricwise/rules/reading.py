@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, listed, shown, warn
 from ..core.labels import python_labels, sorted_labels
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema, second_is_positive
 from ..data.frames import as_array, has_names, is_list_of_outputs
 from ..data.probabilities import read_proba

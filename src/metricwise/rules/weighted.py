@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, entry_point
 from ..core.labels import python_label
 from ..core.losses import Loss
-from ..core.rows import Probabilities
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from . import by_hand
 from .base import LossMixture, Rule, RuleRows, check_outputs, same_classes, same_label

@@ -12,7 +12,8 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.rows import GLANCE, Probabilities, Rows
+from ...core.probabilities import Probabilities
+from ...core.rows import HEAD_ROWS, Rows
 from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, numbered
 from ...core.schema import Schema
 from ...kernels import tally
@@ -295,7 +296,7 @@ class SourceBase(ABC):
         are numbered: in the order of their weights where the keys of all rows are held, so that the same are drawn in
         whatever order rows come; of more rows by position.
         """
-        alike = self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike()
+        alike = self.take(np.arange(0, self.n_rows, max(1, self.n_rows // HEAD_ROWS))).alike()
         held = None
         if alike and self.n_rows <= _MAX_HELD_KEYS:
             hashes = _joined(self.map_reduce(lambda rows: [rows.hashes()], operator.add))

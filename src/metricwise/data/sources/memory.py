@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.rows import GLANCE, Rows
+from ...core.rows import HEAD_ROWS, Rows
 from ...core.sampling import by_keys, draw_rows, number_copies
 from ...core.schema import Schema
 from .base import Passes, SourceBase
@@ -97,7 +97,7 @@ class MemorySource(SourceBase):
     @cached_property
     def _keys(self) -> KeyArray | None:
         """Keys by which rows are drawn if many rows are alike; None otherwise."""
-        if not self.take(np.arange(0, self.n_rows, max(1, self.n_rows // GLANCE))).alike():
+        if not self.take(np.arange(0, self.n_rows, max(1, self.n_rows // HEAD_ROWS))).alike():
             return None
         return number_copies(self.rows.hashes(), self.rows.weight)
 
