@@ -52,7 +52,7 @@ WRONG = {
     "fit binary.csv --metric f1 --target fraud --proba id -o new.json": "the probabilities must be at most 1",
     "fit binary.csv --metric f1 --target fraud --proba-prefix p_ -o new.json": "named like 'p_1'",
     "fit binary.csv --metric fone --target fraud --proba score -o new.json": "--metric: 'fone' is not known; see",
-    "fit binary.csv --metric roc_auc --target fraud --proba score -o new.json": "judges the order of the scores",
+    "fit binary.csv --metric roc_auc --target fraud --proba score -o new.json": "evaluates the order of the scores",
     "fit binary.csv --metric f1 --metric recall --target fraud --proba score -o new.json": "use --record METRIC",
     "fit binary.csv " + FIT + " --weight nothing": "there is no column 'nothing'",
     "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind needs --weight",

@@ -495,7 +495,7 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
         (
             (RULE, PROBA, Y, "equal_opportunity"),
             {"sensitive_features": Y},
-            "^evaluate: metrics: equal_opportunity is the same whatever is predicted in the group 0, because no row",
+            "^evaluate: metrics: equal_opportunity is the same for all predictions in the group 0, because no row",
         ),
         ((RULE, PROBA, Y, "f1"), {"cost": np.ones((50, 2))}, "^evaluate: cost= is for the metric 'cost'"),
         (
@@ -528,7 +528,7 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
         ((RULE, PROBA, Y, []), {}, "^evaluate: metrics must name at least one metric"),
         ((RULE, PROBA, Y, ["f1", sk.f1_score, "f1"]), {}, "'f1' is the name of two metrics; pass a dict"),
         ((RULE, PROBA, Y, {1: "f1"}), {}, "^evaluate: metrics as a dict must have text keys"),
-        ((RULE, PROBA, Y, "roc_auc"), {}, "judges the order of the scores"),
+        ((RULE, PROBA, Y, "roc_auc"), {}, "evaluates the order of the scores"),
         (
             (RULE, PROBA, Y, ["mcc"]),
             {"pos_label": 1},

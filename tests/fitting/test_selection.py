@@ -206,7 +206,7 @@ def test_argmax_where_there_is_nothing_to_gain():
         kept += 1
         np.testing.assert_array_equal(solution.rule.predict(proba), proba.argmax(axis=1))
         assert solution.value == solution.baseline
-        assert "Plain argmax: no rule is expected to gain" in solution.status
+        assert "Argmax is kept: no candidate is expected to improve" in solution.status
     assert kept >= 3
 
 

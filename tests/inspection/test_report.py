@@ -217,7 +217,7 @@ def test_the_axes_of_the_calibration_are_named(solution):
 def test_the_confidence_of_a_bound_is_explained():
     found = mw.optimize(*binary(2000), "recall", pos_label="fraud", subject_to="precision >= 0.6")
     shown = "".join(Page(report.render(report.summarize(found))).texts)
-    assert "holds on new rows with 95 % confidence" in shown
+    assert "holds on new data with 95 % confidence" in shown
     assert "The confidence is one-sided" in shown
     assert "95%" not in shown
 

@@ -476,7 +476,10 @@ def test_words_for_several_outputs():
         assert "1 of 100 binary outputs predict class 1 when its probability is low." in text
     assert "temperatures 0.5 to 1.5, median 1" in text
     wide = WeightedRule(random_loss(rng, 10, 3, True), (np.arange(3),) * 10, multioutput=True)
-    assert "10 outputs of more than two classes: least expected loss, a set of class weights each." in wide.describe()
+    assert (
+        "10 outputs with more than two classes: lowest expected loss, a set of class weights for each output."
+        in wide.describe()
+    )
 
 
 def test_anonymous_rules_predict_codes():

@@ -268,7 +268,7 @@ def trade_off(
 
     See Also
     --------
-    metricwise.optimize : Find the best rule at one bound that holds on new rows with a given confidence.
+    metricwise.optimize : Find the best rule at one bound that holds on new data with a given confidence.
     metricwise.evaluate : Evaluate a rule by several metrics, with intervals.
 
     Examples

@@ -100,7 +100,7 @@ class InTime(RowValues):
 
     See Also
     --------
-    metricwise.optimize : Find a rule, judged on stretches of time that it was not fitted to.
+    metricwise.optimize : Find a rule, evaluated on time periods that it was not fitted to.
     metricwise.evaluate : Evaluate a rule, with intervals that allow for dependence.
 
     Notes
@@ -120,7 +120,7 @@ class InTime(RowValues):
     >>> rule = mw.WeightedRule.from_thresholds(0.35)
     >>> evaluation = mw.evaluate(rule, proba, y, "f1", groups=mw.InTime(np.arange(1000), length=20))
     >>> evaluation.notes[0]
-    'Rows are taken to depend on one another over at most 20 rows (as given): intervals rest on 50 stretches of time.'
+    'Rows are assumed to depend on each other over at most 20 rows (as given): intervals are based on 50 periods.'
     """
 
     time: Any

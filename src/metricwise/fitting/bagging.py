@@ -156,11 +156,11 @@ def _check_labelled(problem: InMemory) -> None:
             "proba",
             problem=(
                 f"{mention('proba')} and y must have at least two independent rows with labels, because "
-                "rules fitted to some rows are judged on the others, got one"
+                "rules are evaluated on rows left out, got one"
             ),
             remedy=(
                 f"add rows, or pass {argument('confusion', 'labels')} and {argument('recalibrate', False)} "
-                f"(with constraints also {argument('confidence', None)}), so that nothing is judged"
+                f"(with constraints also {argument('confidence', None)}), to skip the evaluation"
             ),
         )
 

@@ -44,7 +44,7 @@ class Outcome(Enum):
     NOT_CONVERGED = "not converged"
     """The best solution when the maximum number of steps was reached."""
     ARGMAX = "argmax"
-    """Plain argmax, because no rule is expected to do better on new rows."""
+    """Argmax, because no candidate is expected to be better on new data."""
 
 
 @dataclass(frozen=True, eq=False)

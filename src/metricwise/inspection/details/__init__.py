@@ -260,7 +260,7 @@ def _count_details(view: View) -> Details:
         raise NotApplicable(
             "",
             problem="details based on confusion matrices are not available for a "
-            f"{type(rule).__name__}, which decides every row by its own costs",
+            f"{type(rule).__name__}, which uses the costs of each row",
             remedy="use solution.report instead",
             owner="Solution",
         )
@@ -280,7 +280,7 @@ def _count_details(view: View) -> Details:
     if not np.allclose(confusion, view.confusion, rtol=0, atol=_ROUNDING):
         raise InvalidParameter(
             "",
-            problem="the rows have changed since optimize was called: the rule now decides them differently. Do "
+            problem="the rows have changed since optimize was called: the rule now predicts other decisions. Do "
             "not modify arrays in place before drawing the solution, or call optimize again",
             owner="Solution",
         )
