@@ -87,7 +87,7 @@ class Frequencies(RowValues):
 
 @dataclass(frozen=True, eq=False)
 class InTime(RowValues):
-    """When rows were observed, and how far they depend on one another: a value for `groups`.
+    """Observation times of rows and the length of their dependence, for the parameter `groups`.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ _UNKNOWN = ("refuse", "abstain", "blind")
 
 @dataclass(frozen=True, eq=False)
 class Sensitive(RowValues):
-    """The sensitive group of every row, whether a rule may use it, and what becomes of rows of other groups.
+    """Sensitive groups of rows, whether a rule may use them, and how it decides rows of other groups.
 
     Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
 

@@ -112,7 +112,7 @@ def evaluate(
         "equalized_odds", "predictive_parity", "recall gap", or :func:`gap`. A metric for each output is a dict or a
         list within the list. None: the metric that the rule was optimised for, or "cost" if `cost` is given.
     against : as `rule`, optional
-        What to compare with, for the same outputs and classes; None means plain argmax.
+        What to compare with, for the same outputs and classes; None means argmax.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
         required if the outputs have different classes.

@@ -131,7 +131,7 @@ def fit_plain(task: FitTask) -> FittedRule:
 
 
 def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:
-    """Count plain argmax."""
+    """Count argmax."""
     read_before = problem.source.passes.entries
     oracle, rule = problem.oracle(), argmax_rule(problem)
     confusion = oracle.confusions([rule.loss])[0]

@@ -39,7 +39,7 @@ def _entry(description: str, schema: Json) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class RuleMetadata:
-    """What is known about a rule: its metric, what it was fitted on, what it promises.
+    """Metadata of a rule: its metric, the rows that it was fitted to, and its estimated results.
 
     Values are JSON values. Every field is None where nothing is known; what a file or a user adds is in `extra`.
 

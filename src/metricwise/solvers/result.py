@@ -110,7 +110,7 @@ class SolverResult:
     value : float
         The objective at that confusion.
     baseline : float
-        The objective of plain argmax, counted in the same way.
+        The objective of argmax, counted in the same way.
     outcome : Outcome
         How the search ended.
     notes : tuple of Note

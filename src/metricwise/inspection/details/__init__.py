@@ -1,4 +1,4 @@
-"""What is counted of rows for displays, cards and reports: a rule compared with plain argmax.
+"""What is counted of rows for displays, cards and reports: a rule compared with argmax.
 
 Every part is counted when it is first asked for. Must not know how anything is shown, nor fit rules.
 """
@@ -54,7 +54,7 @@ _PASS_ROWS = "pass them to from_predictions of a display such as displays.Metric
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """Details of a rule on rows, compared with plain argmax; every part is computed on first access and cached.
+    """Details of a rule on rows, compared with argmax; every part is computed on first access and cached.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Details:
 
     @cached_property
     def before(self) -> FloatArray:
-        """Confusion tensor of plain argmax, (M, K, K), or (M, K, K + 1) if the rule may abstain."""
+        """Confusion tensor of argmax, (M, K, K), or (M, K, K + 1) if the rule may abstain."""
         problem = self._rows
         argmax = [Loss.argmax(problem.schema.decision_width)]
         return np.asarray(self._judge.confusions(argmax, linked=False)[0, :, : problem.schema.width])
