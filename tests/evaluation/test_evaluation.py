@@ -495,7 +495,7 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
         (
             (RULE, PROBA, Y, "equal_opportunity"),
             {"sensitive_features": Y},
-            "^evaluate: metrics: equal_opportunity is the same for all predictions in the group 0, because no row",
+            "^evaluate: metrics: equal_opportunity is the same for all predictions in the group 0, because none of",
         ),
         ((RULE, PROBA, Y, "f1"), {"cost": np.ones((50, 2))}, "^evaluate: cost= is for the metric 'cost'"),
         (

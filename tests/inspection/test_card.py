@@ -113,7 +113,7 @@ def test_advice_where_there_is_no_gain():
     solution = mw.optimize(*worlds.binary(800), "f1")
     kind, sentence = advice(replace(solution, outcome=Outcome.ARGMAX))
     assert kind == "no"
-    assert sentence == "Use argmax: no rule that was tried is expected to do better on new rows."
+    assert sentence == "Use argmax: no candidate is expected to be better on new data."
     assert advice(replace(solution, gain=Gain(-0.01, -0.02, 0.01)))[0] == "no"
     assert advice(replace(solution, gain=Gain(0.01, -0.02, 0.03)))[0] == "maybe"
 

@@ -47,7 +47,7 @@ _SHARED_FIELDS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class CostRule(Rule):
-    """Rule that predicts the class with the lowest expected cost for each row, ``argmin_j sum_i cost[n, i, j] * eta_i``.
+    """Rule that predicts the class with the lowest expected cost, ``argmin_j sum_i cost[n, i, j] * eta_i``.
 
     Ties go to the lowest class. Two rules are equal if they decide alike; `metadata` is not compared.
 

@@ -668,7 +668,7 @@ def test_classes_and_outputs_without_labels(three, labels):
     y = np.where(y == "urgent", "low", y)
     for text in ("recall[urgent] >= 0.5", "recall[urgent] <= 0.5"):
         with pytest.raises(
-            ValueError, match="is the same for all predictions, because no row is of a class that it is about"
+            ValueError, match="is the same for all predictions, because no row has a class that the metric depends on"
         ):
             mw.optimize(proba, y, "accuracy", classes=["low", "mid", "urgent"], subject_to=text, **AS_GIVEN)
     with pytest.raises(ValueError, match=r"precision\[urgent\] reaches at most about 0"):
