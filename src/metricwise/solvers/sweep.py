@@ -127,7 +127,7 @@ class Sweep(BaseSolver):
             return replace(result, upper_bound=result.value)
         if objective.concave:
             bound = max(result.value, concave_bound(oracle, objective, result.confusion))
-            text = f"A mixture could improve it by at most {bound - result.value:.2g}."
+            text = f"A mixture could improve the metric by at most {bound - result.value:.2g}."
             return replace(result, upper_bound=bound, notes=(*result.notes, *note_list(NoteKind.ALTERNATIVE, text)))
         return result
 

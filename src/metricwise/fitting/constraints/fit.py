@@ -349,7 +349,8 @@ class _Task:
             alternative = search.mixture_value(margins)
             if alternative is not None and alternative > result.value + _TOL:
                 more = alternative - result.value
-                text = f"A mixture of rules would improve it by {more:.2g} (set {argument('randomized', True)})."
+                setting = argument("randomized", True)
+                text = f"A mixture of rules would improve the metric by {more:.2g} (set {setting})."
                 notes.append(Note(NoteKind.ALTERNATIVE, text))
         elif len(result.losses) > 1 and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
