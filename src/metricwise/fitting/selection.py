@@ -97,7 +97,7 @@ class Selection:
             )
         gain = self.gain
         return (
-            f"FitStrategy: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
+            f"Recipe: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
             f"{gain.low:+.3g} to {gain.high:+.3g}), from the rows that resamples left out. The rule is made for new "
             "rows; on the given ones another may be slightly better."
         )
