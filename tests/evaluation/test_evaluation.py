@@ -423,7 +423,7 @@ def test_a_positive_class_is_for_metrics_that_want_one():
     rule = WeightedRule.from_thresholds({"fraud": 0.3}, classes=["fine", "fraud"])
     found = mw.evaluate(rule, proba, y, ["f1", "accuracy"], pos_label="fraud")
     assert found.to_dict() == mw.evaluate(RULE, proba, codes, ["f1", "accuracy"]).to_dict()
-    with pytest.raises(ValueError, match="it is ambiguous which of the classes 'fine' and 'fraud'"):
+    with pytest.raises(ValueError, match="the positive class is ambiguous: 'fine' or 'fraud'"):
         mw.evaluate(rule, proba, y, "f1")
     first = WeightedRule.from_thresholds({"fine": 0.6}, classes=["fine", "fraud"])
     recall = mw.evaluate(first, proba, y, "recall", pos_label="fine")["recall"].value.estimate

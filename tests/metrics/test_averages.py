@@ -311,7 +311,7 @@ def test_resamples_without_any_label_are_left_out(average):
     y = np.full((9, 2), np.nan)
     y[:2] = [[0, 1], [1, 0]]  # resamples that leave out both of these rows have none
     p = np.random.default_rng(0).random(y.shape)
-    with pytest.warns(UserWarning, match="too few labels"):
+    with pytest.warns(UserWarning, match="Too few labels"):
         solution = mw.optimize(p, y, "f1", average=average, subject_to="recall >= 0.5")
     assert solution.constraints[0].value >= 0.5
 

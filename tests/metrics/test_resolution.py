@@ -233,5 +233,5 @@ def test_suggestions_never_repeat_themselves_and_can_be_followed(typed, kind):
 
 @pytest.mark.parametrize(("typed", "meant"), [("AUC", "roc_auc"), ("log loss", "neg_log_loss"), ("ROC-AUC", "roc_auc")])
 def test_other_words_for_what_is_refused_are_refused_with_the_reason(typed, meant):
-    with pytest.raises(ValueError, match=f"'{typed}' is not known; '{meant}' is, and it judges"):
+    with pytest.raises(ValueError, match=f"'{typed}' is not known; '{meant}' is, and it evaluates"):
         resolve(typed, "binary")

@@ -127,7 +127,7 @@ def test_an_unknown_loss_is_minimised_once_it_is_called_one():
 
 @pytest.mark.parametrize("metric", [sk.log_loss, sk.brier_score_loss, sk.hinge_loss, "neg_log_loss", "brier"])
 def test_what_no_decision_changes_is_refused_with_the_reason(metric):
-    with pytest.raises(ValueError, match=r"judges the (probabilities themselves|order of the scores)"):
+    with pytest.raises(ValueError, match=r"evaluates the (probabilities themselves|order of the scores)"):
         mw.optimize(*draw(50), metric)
 
 

@@ -132,7 +132,11 @@ def test_a_threshold_is_a_pair_of_weights(t, others):
         (30, {}, r"must lie in \[0, 1\].*got 30\."),
         ({"a": 0.2, "b": -0.1}, {}, r"got -0\.1 for output 'b'"),
         (0.3, {"classes": ["no", "yes"]}, "the positive class is ambiguous: 'no' or 'yes'"),
-        ([0.3, 0.4], {"classes": ["no", "yes"]}, "positive one for output 0; set pos_label='no'"),
+        (
+            [0.3, 0.4],
+            {"classes": ["no", "yes"]},
+            "positive class for output 0 is ambiguous: 'no' or 'yes'; set pos_label='no'",
+        ),
         (0.3, {"classes": ["no", "yes"], "pos_label": "ja"}, r"pos_label must be one of the classes \['no', 'yes'\]"),
         (
             0.3,
@@ -279,7 +283,7 @@ def test_cut_points_in_words():
     crossed = WeightedRule(
         Loss(full=np.cumsum(np.array([[0, 2, -2], [0, 1, -3], [0, 0, -4]]), axis=1)[None] * 1.0), (["a", "b", "c"],)
     )
-    assert "least expected loss" in crossed.describe()  # no ascending cut points
+    assert "lowest expected loss" in crossed.describe()  # no ascending cut points
 
 
 def test_rules_for_quadratic_kappa_are_cut_points():

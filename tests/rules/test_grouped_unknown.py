@@ -44,7 +44,7 @@ def test_refusing_is_the_default():
     assert plain == rule == mw.optimize(P, Y, "accuracy", sensitive_features=mw.Sensitive(GROUP), **PARITY).rule
     assert (rule.unknown, rule.other) == ("refuse", None)
     assert "other" not in rule.to_dict()
-    with pytest.raises(ValueError, match=r"knows, \['blue', 'green'\], got 'red' in row 1; .* unknown='blind'"):
+    with pytest.raises(ValueError, match=r"fitted to, \['blue', 'green'\], got 'red' in row 1; .* unknown='blind'"):
         rule.predict([0.4, 0.4], sensitive_features=["blue", "red"])
 
 

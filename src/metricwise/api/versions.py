@@ -17,7 +17,7 @@ from .._version import __version__
 
 __all__ = ["show_versions"]
 
-_NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")
+_NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "joblib", "threadpoolctl")
 # Data frames, which are read without loading these, and what extras bring.
 _FRAMES = ("pandas", "polars", "pyarrow")
 _OPTIONAL = (*_FRAMES, "dask", "distributed", "jinja2", "matplotlib", "onnx", "rich", "skl2onnx", "sqlglot", "typer")

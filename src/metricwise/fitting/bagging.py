@@ -99,7 +99,7 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
         R = 3 * n_rounds of them; 2 * n_rounds where there are but two blocks.
     """
     rows = problem.source.rows
-    _check_labelled(problem)
+    check_labelled(problem)
     if problem.dependence is None:
         # Sums over rows are then the same to the last bit in whatever order the rows came.
         problem = problem.take(_content_order(problem, [_strata(problem)]))
@@ -140,7 +140,7 @@ def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
     return np.asarray(block, dtype=np.intp)[cluster]
 
 
-def _check_labelled(problem: InMemory) -> None:
+def check_labelled(problem: InMemory) -> None:
     """Refuse labels of fewer than two independent rows: a rule fitted to one has none to be judged on."""
     rows = problem.source.rows
     assert rows.codes is not None

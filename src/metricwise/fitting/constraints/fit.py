@@ -20,9 +20,10 @@ from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty
 from ...inference import Candidate, ConstraintResult, Estimate
 from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from ...inference.spread import count_independent
-from ...oracles.problem import FitStrategy, Problem
+from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.metadata import RuleMetadata
 from ...solvers.constrained import Effort, InfeasibleError
+from ..bagging import check_labelled
 from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
@@ -61,7 +62,8 @@ def fit_within(
     """Fit the best rule that keeps constraints; return it with the strategy by which it was fitted."""
     read_before = problem.source.passes.entries
     stage("keeping constraints")
-    if problem.labelled and (confidence is not None or len(recipes) > 1):
+    resampled = problem.labelled and (confidence is not None or len(recipes) > 1)
+    if resampled:
         problem = with_copies_clustered(problem)
 
     def search_by(recipe: FitStrategy) -> Search:
@@ -72,6 +74,8 @@ def fit_within(
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
     task = _Task(problem, confidence, settings, seed, stage)
+    if resampled:
+        check_labelled(task.judging_rows)
     try:
         if not problem.labelled:
             estimate = None
@@ -120,10 +124,14 @@ class _Task:
         return count_independent(self.problem)
 
     @cached_property
+    def judging_rows(self) -> InMemory:
+        """Rows that rules are judged on."""
+        return judging_rows(self.problem)[0]
+
+    @cached_property
     def out_of_bag(self) -> OutOfBagFits:
-        """Resamples of the rows that judge."""
-        rows, _ = judging_rows(self.problem)
-        return OutOfBagFits(rows, self.n_independent, self.constraints, self.settings, self.seed)
+        """Fits to resamples of the rows that judge."""
+        return OutOfBagFits(self.judging_rows, self.n_independent, self.constraints, self.settings, self.seed)
 
     # ------------------------------------------------------------------------------------------------- the margins
 
