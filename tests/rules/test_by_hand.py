@@ -135,7 +135,7 @@ def test_a_threshold_is_a_pair_of_weights(t, others):
         (
             [0.3, 0.4],
             {"classes": ["no", "yes"]},
-            "positive class for output 0 is ambiguous: 'no' or 'yes'; set pos_label='no'",
+            "class for output 0 is ambiguous: 'no' or 'yes'; set pos_label",
         ),
         (0.3, {"classes": ["no", "yes"], "pos_label": "ja"}, r"pos_label must be one of the classes \['no', 'yes'\]"),
         (
