@@ -523,7 +523,7 @@ def test_what_is_wrong_is_said(options, words):
 
 
 def test_a_group_without_a_class_has_no_recall():
-    with pytest.raises(ValueError, match="no row of the group 'b' is of a class that it is about"):
+    with pytest.raises(ValueError, match="no row of the group 'b' has a class that the metric depends on"):
         mw.optimize(P4, [0, 1, 0, 0], "accuracy", sensitive_features=G4, subject_to="equal_opportunity <= 0.1")
 
 

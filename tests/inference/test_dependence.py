@@ -134,7 +134,7 @@ def test_few_stretches_widen_limits():
 
 def test_it_is_said_how_far_rows_depend():
     p, y = worlds.in_time(600, 0.5, seed=0)
-    said = r"depend on one another over at most 25 rows \(measured on these rows\): intervals rest on 24 stretches"
+    said = r"depend on each other over at most 25 rows \(estimated\): intervals are based on 24 periods"
     evaluation = mw.evaluate(mw.WeightedRule.from_thresholds(0.4), p, y, "f1", groups=mw.InTime(np.arange(600)))
     assert re.search(said, evaluation.notes[0])
     assert evaluation.notes[0] in repr(evaluation)

@@ -111,7 +111,7 @@ def test_on_a_tree_the_mixture_beats_every_single_rule(seed):
     assert np.isclose(everything, single.value, atol=1e-12).any()
     assert mixture.alternative == pytest.approx(single.value, abs=1e-12)
     assert single.alternative == pytest.approx(mixture.value, abs=2 * TOL)
-    assert f"would add {mixture.value - single.value:.3g}" in single.status
+    assert f"would improve it by {mixture.value - single.value:.3g}" in single.status
     assert f"best single rule found has a value of {single.value:.6g}" in mixture.status
 
 

@@ -679,7 +679,7 @@ def test_classes_and_outputs_without_labels(three, labels):
         )
     p, _, some = labels
     for average in ("macro", "micro"):
-        with pytest.raises(ValueError, match=r"is about the output 2, which has no label; leave it out"):
+        with pytest.raises(ValueError, match=r"bounds the output 2, which has no labels; leave it out"):
             mw.optimize(p, some, "f1", average=average, subject_to="precision[2, 1] >= 0.5", **AS_GIVEN)
 
 
