@@ -208,7 +208,7 @@ def test_it_is_said_when_few_rows_carry_the_whole():
 def test_rows_in_time_are_said_to_depend():
     P, y, cost, _ = drawn(3)
     said = mw.optimize(P, y, "cost", cost=cost, groups=mw.InTime(np.arange(300), 30)).status
-    assert "depend on one another over at most 30 rows (as given)" in said
+    assert "depend on each other over at most 30 rows (as given)" in said
 
 
 def test_missing_labels_cost_nothing():
@@ -294,7 +294,7 @@ def test_files_are_checked():
     with pytest.raises(ValueError, match="abstain_cost must be a finite number, given together with abstain_label"):
         mw.CostRule((np.arange(2),), abstain_cost=1.0)
     said = rule.describe()
-    assert "by the costs of that row" in said
+    assert "given the costs of the row" in said
     assert "Abstain, -1, if every class costs more than an abstention: as given by the costs of the row." in said
 
 

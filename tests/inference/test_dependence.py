@@ -145,9 +145,9 @@ def test_it_is_said_how_far_rows_depend():
 def test_it_is_said_when_no_interval_can_be_trusted():
     p, y = worlds.in_time(500, 0.99, seed=1)
     solution = mw.optimize(p, y, "accuracy", groups=mw.InTime(np.arange(500)))
-    assert "no interval can be trusted" in solution.status
+    assert "too few for reliable intervals" in solution.status
     evaluation = mw.evaluate(solution, p, y, "accuracy", groups=mw.InTime(np.arange(500), 125))
-    assert "no interval can be trusted" in evaluation.notes[0]
+    assert "too few for reliable intervals" in evaluation.notes[0]
 
 
 # ---------------------------------------------------------------------------------------------------- arguments

@@ -138,7 +138,7 @@ def test_an_estimator_aligns_columns_itself():
 
 
 def test_a_single_column_of_words_is_asked_for():
-    words = r"optimize: the probabilities are a single column, .* pass pos_label='\w+' or pos_label='\w+', or both"
+    words = r"optimize: the class of the single column of probabilities is ambiguous: .* pass pos_label='\w+' or pos_label='\w+', or both"
     for options in ({}, {"classes": ["ok", "fraud"]}, {"classes": ["fraud", "ok"]}):
         for proba in (P, P[:, None], pd.DataFrame({"score": P})):
             with pytest.raises(ValueError, match=words):
@@ -191,7 +191,7 @@ def test_the_first_lines_of_the_page_on_floors():
 def test_single_columns_of_several_outputs():
     y = np.column_stack([WORDS, np.where(FRAUD, "late", "on time")])
     proba = np.column_stack([P, P])
-    with pytest.raises(ValueError, match=r"of output 0 are a single column, .* 'fraud' or of 'ok'"):
+    with pytest.raises(ValueError, match=r"of output 0 is ambiguous: 'fraud' or 'ok'"):
         mw.optimize(proba, y, "hamming_accuracy", average="macro")
     solution = mw.optimize(proba, y, "f1", pos_label=["fraud", "late"], average="macro", strategy=mw.Strategy(**FIXED))
     assert [labels.tolist() for labels in solution.rule.classes] == [["ok", "fraud"], ["on time", "late"]]
