@@ -295,7 +295,7 @@ def test_files_are_checked():
         mw.CostRule((np.arange(2),), abstain_cost=1.0)
     said = rule.describe()
     assert "given the costs of the row" in said
-    assert "Abstain, -1, if every class costs more than an abstention: as given by the costs of the row." in said
+    assert "Abstain (-1) if every class costs more than an abstention: as given by the costs of the row." in said
 
 
 def test_estimators_take_costs_to_fit_predict_and_score():

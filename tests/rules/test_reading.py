@@ -138,14 +138,14 @@ def test_an_estimator_aligns_columns_itself():
 
 
 def test_a_single_column_of_words_is_asked_for():
-    words = r"optimize: the class of the single column of probabilities is ambiguous: .* pass pos_label='\w+' or pos_label='\w+', or both"
+    words = r"optimize: the class of the single column .* pass pos_label='\w+' or pos_label='\w+', or both"
     for options in ({}, {"classes": ["ok", "fraud"]}, {"classes": ["fraud", "ok"]}):
         for proba in (P, P[:, None], pd.DataFrame({"score": P})):
             with pytest.raises(ValueError, match=words):
                 mw.optimize(proba, WORDS, "balanced_accuracy", **options)
     with pytest.raises(ValueError, match=r"the single column of probabilities is ambiguous: 'a' or 'b'"):
         mw.optimize(P, None, "accuracy", classes=["a", "b"])
-    with pytest.raises(ValueError, match="trade_off: the probabilities are a single column"):
+    with pytest.raises(ValueError, match="trade_off: the class of the single column"):
         mw.trade_off(P, WORDS, "accuracy", "balanced_accuracy")
     with pytest.raises(ValueError, match=r"pos_label must be 'fraud' or 'ok', .* got 'frud'"):
         mw.optimize(P, WORDS, "balanced_accuracy", pos_label="frud")
