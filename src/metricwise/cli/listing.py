@@ -32,7 +32,7 @@ def metrics(
 
     What each of them is, and how its best rule is found.
     """
-    from ..metrics import metric_names
+    from ..metrics.registry import metric_names
 
     entries = [entry(metric) for metric in (metric_names() if name is None else [name])]
     if json:
@@ -75,9 +75,8 @@ def entry(name: str) -> Entry:
     import numpy as np
 
     from ..fitting.solving import choose_solver
-    from ..metrics import get_metric
     from ..metrics.aim import Aim
-    from ..metrics.registry import needed_parameter
+    from ..metrics.registry import get_metric, needed_parameter
     from ..solvers import SOLVERS
 
     examples = {"class_weight": [1.0, 2.0, 3.0], "cost": 1.0 - np.eye(3), "beta": 2.0}
@@ -98,7 +97,7 @@ def entry(name: str) -> Entry:
 
 def _description(metric: Any) -> tuple[str, str]:
     """Return the first paragraph of a metric's docstring with its settings, and the other paragraphs."""
-    from ..metrics import ClassAverage
+    from ..metrics.one_vs_rest import ClassAverage
 
     if isinstance(metric, ClassAverage):
         about, details = _description(metric.base)

@@ -26,7 +26,7 @@ from ..rules.calibration_fit import fit_links
 from ..rules.decisions import decide_loss
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule, anonymous_rule
-from ..solvers import Solver
+from ..solvers.base import Solver
 from .solving import Settings, solve
 
 __all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]

@@ -28,8 +28,8 @@ from ..oracles.problem import FitStrategy, Problem, mixed
 from ..rules.grouped import GroupedRule, of_schema
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
-from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
+from ..solvers.result import Outcome
 from .constraints.fit import fit_within
 from .constraints.search import Search
 from .metadata import metadata_of

@@ -15,9 +15,9 @@ from ..core.errors import argument
 from ..core.notes import Note, NoteKind, note_list
 from ..data.sources.memory import MemorySource
 from ..oracles.problem import Problem, argmax_rule
-from ..rules import RuleMetadata
 from ..rules.grouped import abstaining
-from ..solvers import Certificate, Outcome
+from ..rules.metadata import RuleMetadata
+from ..solvers.result import Certificate, Outcome
 from .metadata import metadata_of, with_estimates
 from .secondary_metrics import record_rule
 from .selection import select

@@ -21,16 +21,16 @@ from ..core.probabilities import Probabilities
 from ..data.abstention import read_abstain_label
 from ..data.row_costs import read_row_costs
 from ..data.sources.memory import MemorySource
-from ..inference import Estimate, Gain
 from ..inference.costs import CostJudge, heaviest_share
 from ..inference.decisions import Decisions
+from ..inference.results import Estimate, Gain
 from ..metrics.abstention import Abstention
 from ..metrics.linear import Cost
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules.base import RuleRows
 from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
-from ..solvers import Certificate, Outcome
+from ..solvers.result import Certificate, Outcome
 from .bagging import Bag, draw, links_of
 from .samples import judging_rows
 from .solving import FitTask, FittedRule

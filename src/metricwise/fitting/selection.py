@@ -27,7 +27,7 @@ from ..metrics.naming import PerOutput
 from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.weighted import WeightedRule
-from ..solvers import Solver
+from ..solvers.base import Solver
 from .bagging import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
 from .samples import MAX_ROWS, with_copies_clustered
 from .secondary_metrics import held_out

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...goals.constraint import Constraint
-from ...inference import Candidate, Estimate, Gain
 from ...inference.decisions import Decisions
 from ...inference.judge import Judge
+from ...inference.results import Candidate, Estimate, Gain
 from ...inference.spread import Spread, clip_interval
 from ...kernels import code_type
 from ...oracles.problem import FitStrategy, InMemory, argmax_rule

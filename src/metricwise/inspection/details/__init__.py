@@ -22,7 +22,9 @@ from ...goals.spec import GoalSpec
 from ...metrics.aim import Aim
 from ...oracles.counts import Counts
 from ...oracles.problem import InMemory, Problem
-from ...rules import MixtureRule, TemperatureScaling, WeightedRule
+from ...rules.calibration import TemperatureScaling
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule
 from ..view import View
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
