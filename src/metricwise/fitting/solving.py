@@ -30,9 +30,9 @@ from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
 from ..rules.weighted import WeightedRule
 from ..solvers import SOLVERS, make_solver
-from ..solvers.base import BaseSolver, Solver, count_rule
+from ..solvers.base import BaseSolver, Solver
 from ..solvers.joined import Part, join
-from ..solvers.result import Certificate, Outcome, SolverResult
+from ..solvers.result import Certificate, Outcome, SolverResult, count_rule
 
 __all__ = ["WIDE", "FitTask", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
 
