@@ -40,27 +40,14 @@ from .arguments import (
     allowed_for,
     own_average,
     own_metric,
-    read_judged,
     read_rows,
-    read_rule,
     read_side_proba,
-    specs_of,
 )
 from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups
 from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
 
-__all__ = [
-    "Comparison",
-    "Evaluation",
-    "allowed_for",
-    "evaluate",
-    "own_average",
-    "own_metric",
-    "read_judged",
-    "read_rule",
-    "specs_of",
-]
+__all__ = ["evaluate"]
 
 FloatArray = NDArray[np.float64]
 

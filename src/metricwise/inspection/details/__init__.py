@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...core.losses import Loss
-from ...evaluation import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
+from ...evaluation.arguments import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
 from ...fitting.samples import judging_rows
 from ...goals.judged import read_aims
 from ...goals.spec import GoalSpec
