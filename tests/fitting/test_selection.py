@@ -10,7 +10,7 @@ import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS
 from metricwise.fitting import selection
-from metricwise.fitting.bagging import Bag, Resamples
+from metricwise.fitting.bagging import BaggedRule, Resamples
 from metricwise.inference.decisions import Decisions
 from metricwise.inference.judge import Judge
 from metricwise.inference.spread import Spread
@@ -352,7 +352,7 @@ def test_what_rules_lose_of_a_minimum_by_varying_is_counted_on_all_rows():
     proba, y = calibrated_rows(0, 2_000)
     thresholds = np.array([0.2, 0.3, 0.4, 0.5])
     weights = -np.stack([thresholds, 1 - thresholds], axis=1)[:, None]
-    bag = Bag(4, (weights, np.zeros_like(weights)), (), None)
+    bag = BaggedRule(4, (weights, np.zeros_like(weights)), (), None)
 
     def least_recall(threshold):
         return min((proba[y == 1] > threshold).mean(), (proba[y == 0] <= threshold).mean())
@@ -361,7 +361,7 @@ def test_what_rules_lose_of_a_minimum_by_varying_is_counted_on_all_rows():
     found = selection._variation(Judge(in_memory(proba, y, "min_recall")), bag)
     assert found == pytest.approx(np.sqrt(2) * lost)
     assert found > 0.1
-    alike = Bag(4, tuple(np.repeat(own[:1], 4, axis=0) for own in bag.losses), (), None)
+    alike = BaggedRule(4, tuple(np.repeat(own[:1], 4, axis=0) for own in bag.losses), (), None)
     assert selection._variation(Judge(in_memory(proba, y, "min_recall")), alike) == 0
 
 

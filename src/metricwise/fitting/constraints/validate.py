@@ -98,7 +98,7 @@ class OutOfBagFits:
         self.constraints, self.settings = tuple(constraints), settings
         resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
         self.rows, self.kept = resamples.problem, resamples.kept
-        self.parts = [self.rows.take(np.flatnonzero(own)) for own in self.kept]  # which keep links for all recipes
+        self.parts = [self.rows.take(np.flatnonzero(kept)) for kept in self.kept]  # which keep links for all recipes
         self._searches: dict[tuple[FitStrategy, int], Search] = {}
         # Optimism falls with the number of independent rows, of which resamples have fewer.
         self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
