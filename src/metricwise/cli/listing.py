@@ -75,7 +75,7 @@ def entry(name: str) -> Entry:
     import numpy as np
 
     from ..fitting.solving import choose_solver
-    from ..metrics.aim import Aim
+    from ..metrics.aim import AveragedMetric
     from ..metrics.registry import get_metric, needed_parameter
     from ..solvers import SOLVERS
 
@@ -84,9 +84,9 @@ def entry(name: str) -> Entry:
     parameters: dict[str, Any] = {} if needed is None else {needed: examples[needed]}
     metric = get_metric(name, **parameters)
     # Any three classes: with two, all thresholds are tried.
-    objective = Aim(metric._with_positive(1) if metric.traits.needs_positive else metric, "micro", np.ones(1)).bind(
-        np.array([[0.5, 0.3, 0.2]]), np.ones(1), np.array([3]), [np.arange(3)]
-    )
+    objective = AveragedMetric(
+        metric._with_positive(1) if metric.traits.needs_positive else metric, "micro", np.ones(1)
+    ).bind(np.array([[0.5, 0.3, 0.2]]), np.ones(1), np.array([3]), [np.arange(3)])
     oracle: Any = SimpleNamespace(certified=True)
     solver = choose_solver(oracle, objective)
     about, details = _description(metric)

@@ -30,7 +30,7 @@ from ..inference.decisions import Decisions
 from ..inference.judge import Judge
 from ..inference.results import Comparison, Evaluation
 from ..metrics.abstention import Abstention, AbstentionCost
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
 from ..rules.base import RuleRows
 from ..rules.example_cost import CostRule
@@ -380,7 +380,7 @@ class _Evaluator:
         """Judge by one quantity."""
         if isinstance(quantity, GroupGap):
             return compare_gap(self.source, groups, quantity.aims, name)
-        if not isinstance(quantity, Aim):
+        if not isinstance(quantity, AveragedMetric):
             assert self.costs is not None
             groups_of_rows = None if self.sensitive is None else self.sensitive.codes
             pooled = both if groups_of_rows is None else [decided.of_row_group(groups_of_rows) for decided in both]
@@ -399,7 +399,7 @@ class _Evaluator:
         aims = {
             opened(name)[0]: replace(quantity, least=False)
             for name, quantity in quantities.items()
-            if isinstance(quantity, Aim)
+            if isinstance(quantity, AveragedMetric)
         }
         comparisons = {name: Judge(InMemory(group.source, aim)).compare(group.both) for name, aim in aims.items()}
         for name, quantity in quantities.items():

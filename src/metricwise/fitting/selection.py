@@ -21,7 +21,7 @@ from ..inference.judge import MAX_DELTA_ERROR, RESAMPLES, Judge, Scored
 from ..inference.results import Candidate, Estimate, Gain
 from ..inference.spread import Errors, Spread, clip_interval
 from ..kernels import code_type, tally
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
 from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
@@ -188,7 +188,7 @@ def _sample(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
     return with_copies_clustered(rows), whole
 
 
-def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) -> Aim | None:
+def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) -> AveragedMetric | None:
     """Return the aim with a slow metric replaced by its tangent at the best rule of all rows, for resamples.
 
     The best rule for a smooth metric is the best for its tangent too. None if the best rule for the tangent has little
