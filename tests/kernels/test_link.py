@@ -152,8 +152,8 @@ def test_oracles_of_views_count_what_oracles_of_copies_count(listed, expected, p
         return counts(seen, codes, rng_weight, expected, target, **link)
 
     rng_weight = rng.random(700)
-    monkeypatch.setattr("metricwise.core.rows._CHUNK", 999)
-    monkeypatch.setattr("metricwise.core.rows._COPIED", 999)
+    monkeypatch.setattr("metricwise.core.probabilities._CHUNK_ENTRIES", 999)
+    monkeypatch.setattr("metricwise.core.probabilities._MAX_COPIED_ENTRIES", 999)
     one, other = oracle(link.view(proba)), oracle(link.apply(proba))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
     np.testing.assert_allclose(one.confusions(losses), other.confusions(losses), rtol=1e-13)
@@ -174,7 +174,7 @@ def test_an_oracle_counts_something_else_of_the_rows_that_it_has_recalibrated(en
     eta, sizes, codes, rng = rows("padded", (2500, 3, 4), 7)
     proba, link = Probabilities((eta,), sizes), TemperatureScaling(np.array([0.5, 1.0, 2.0]), rng.normal(size=(3, 4)))
     losses = [Loss.argmax(4), Loss(full=rng.normal(size=(1, 4, 4)))]
-    monkeypatch.setattr("metricwise.core.rows._COPIED", copied)
+    monkeypatch.setattr("metricwise.core.probabilities._MAX_COPIED_ENTRIES", copied)
     calls = []
     monkeypatch.setattr(twins, "recalibrate", lambda block: calls.append(block) or twins._twins.recalibrate(block))
     expected = counts(proba, codes, None, "expected", link=link, engine=engine)

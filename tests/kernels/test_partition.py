@@ -13,7 +13,7 @@ from metricwise.rules import calibration_fit, fit_link
 from profiles import examples
 
 try:
-    from metricwise.api.versions import _compiled
+    from metricwise.kernels import _compiled
 except ImportError:
     _compiled = None
 needs_compiled = pytest.mark.skipif(_compiled is None, reason="the compiled kernels are not built")

@@ -123,7 +123,7 @@ def test_few_resamples_at_a_time_are_all_at_once(monkeypatch):
     y = rng.integers(0, 5, (300, 2))
     masks = rng.random((7, 300)) < 0.5
     together = fit_links(read_proba(eta, multioutput=True), y, masks=masks)
-    monkeypatch.setattr(module, "_ROOM", 100)
+    monkeypatch.setattr(module, "_MAX_HESSIAN_ENTRIES", 100)
     for one, other in zip(together, fit_links(read_proba(eta, multioutput=True), y, masks=masks), strict=True):
         np.testing.assert_allclose(one.temperature, other.temperature, rtol=1e-12)
         np.testing.assert_allclose(one.bias, other.bias, atol=1e-12)

@@ -75,7 +75,7 @@ def test_chunks_draw_what_the_whole_does(dtype, linked, monkeypatch):
     for size in (1, 7, 64):
         parts = [rule.predict(eta[start : start + size], start=start) for start in range(0, 200, size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
-    monkeypatch.setattr("metricwise.core.rows._CHUNK", 32)
+    monkeypatch.setattr("metricwise.core.probabilities._CHUNK_ENTRIES", 32)
     np.testing.assert_array_equal(rule.predict(eta), whole)
     np.testing.assert_array_equal(rule.distribution(eta), exact)
     assert (np.take_along_axis(exact, whole[:, :, None], axis=2) > 0).all()
