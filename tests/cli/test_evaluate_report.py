@@ -19,7 +19,7 @@ def test_the_page_is_that_of_python(kind, tmp_path):
     aim = aim if kind in ("several outputs", "multilabel") else aim[:2]
     done("fit", tmp_path / "oof.csv", *options, *aim, "-o", rule)
     result = done("report", rule, tmp_path / "oof.csv", *options, "-o", page)
-    assert "the report is in" in result.err
+    assert "report written to" in result.err
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert mw.load_rule(rule).describe().splitlines()[0] in text

@@ -99,7 +99,7 @@ def test_the_one_column_of_a_binary_output(names, labels, options, column, class
 @pytest.mark.parametrize(
     ("names", "labels", "options", "said"),
     [
-        (["id", "p"], ["no", "yes"], {"column": "p"}, "which of 'no' and 'yes' the single column"),
+        (["id", "p"], ["no", "yes"], {"column": "p"}, "the single column .* is ambiguous: 'no' or 'yes'"),
         (["id", "p"], [0, 1], {"column": "p", "pos_label": 7}, r"pos_label must be one of \[0, 1\], got 7"),
         (["id", "p"], [0, 1, 2], {"column": "p"}, "is for two classes, but there are 3"),
         (["id", "p"], [0, 1], {"column": "q"}, "no column 'q'"),

@@ -80,7 +80,7 @@ def test_refusals(rows, fitted):
     page = run("report", folder / "rule.json", table, "-o", folder / "page.html")
     for asked, words in (
         (blind, "--group-blind needs --sensitive-features"),
-        (named, "is only for a rule by group"),
+        (named, "is only for rules by group"),
         (absent, "age"),
         (page, "can only be reported in Python"),
     ):

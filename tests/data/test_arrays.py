@@ -410,7 +410,7 @@ def test_argmax_that_is_always_right_is_doubted():
     proba, _ = three_classes()
     likeliest = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
     words, fixed = (
-        "The most probable class is right in every row",
+        "The most probable class is correct in every row",
         {"strategy": mw.Strategy(confusion="labels", recalibrate=False)},
     )
     assert words in mw.optimize(proba, likeliest, "accuracy", **fixed).status

@@ -52,9 +52,7 @@ def test_a_list_of_frames_is_read_by_name_on_both_sides(frame, data):
     np.testing.assert_array_equal(solution.rule.predict(turned), reference.rule.predict(parts))
     bare = [part[:, order] for part, order in zip(parts, orders, strict=True)]  # in the order of the frames
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "WeightedRule.predict: the rule was fitted to columns with names", UserWarning
-        )
+        warnings.filterwarnings("ignore", "WeightedRule.predict: the rule was fitted to named columns", UserWarning)
         np.testing.assert_array_equal(solution.rule.predict(bare), reference.rule.predict(parts))
 
 

@@ -19,7 +19,7 @@ def readings(monkeypatch):
         seen.append(np.shape(y))
         return plain(y, *args)
 
-    for name in ("labels", "classes"):
+    for name in ("labels", "arrays", "column_classes"):
         monkeypatch.setattr(f"metricwise.data.{name}.read_table", watched)
     return seen
 

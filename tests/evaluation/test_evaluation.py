@@ -423,7 +423,7 @@ def test_a_positive_class_is_for_metrics_that_want_one():
     rule = WeightedRule.from_thresholds({"fraud": 0.3}, classes=["fine", "fraud"])
     found = mw.evaluate(rule, proba, y, ["f1", "accuracy"], pos_label="fraud")
     assert found.to_dict() == mw.evaluate(RULE, proba, codes, ["f1", "accuracy"]).to_dict()
-    with pytest.raises(ValueError, match="it is ambiguous which of the classes 'fine' and 'fraud'"):
+    with pytest.raises(ValueError, match="the positive class is ambiguous: 'fine' or 'fraud'"):
         mw.evaluate(rule, proba, y, "f1")
     first = WeightedRule.from_thresholds({"fine": 0.6}, classes=["fine", "fraud"])
     recall = mw.evaluate(first, proba, y, "recall", pos_label="fine")["recall"].value.estimate
@@ -495,7 +495,7 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
         (
             (RULE, PROBA, Y, "equal_opportunity"),
             {"sensitive_features": Y},
-            "^evaluate: metrics: equal_opportunity is the same whatever is predicted in the group 0, because no row",
+            "^evaluate: metrics: equal_opportunity is the same for all predictions in the group 0, because none of",
         ),
         ((RULE, PROBA, Y, "f1"), {"cost": np.ones((50, 2))}, "^evaluate: cost= is for the metric 'cost'"),
         (
@@ -528,7 +528,7 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
         ((RULE, PROBA, Y, []), {}, "^evaluate: metrics must name at least one metric"),
         ((RULE, PROBA, Y, ["f1", sk.f1_score, "f1"]), {}, "'f1' is the name of two metrics; pass a dict"),
         ((RULE, PROBA, Y, {1: "f1"}), {}, "^evaluate: metrics as a dict must have text keys"),
-        ((RULE, PROBA, Y, "roc_auc"), {}, "judges the order of the scores"),
+        ((RULE, PROBA, Y, "roc_auc"), {}, "evaluates the order of the scores"),
         (
             (RULE, PROBA, Y, ["mcc"]),
             {"pos_label": 1},

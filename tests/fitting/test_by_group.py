@@ -351,7 +351,7 @@ def test_margins_and_groups_that_have_few_rows():
     assert promise.on_new_rows.low < promise.value < promise.on_new_rows.high
     assert promised.gain is not None
     group = np.where(np.arange(2000) < 12, 2, group)
-    with pytest.warns(UserWarning, match="too few labels to promise"):
+    with pytest.warns(UserWarning, match="Too few labels to guarantee"):
         few = mw.optimize(
             p,
             y,

@@ -129,7 +129,7 @@ def test_nothing_is_recorded_unless_asked_for():
         ([lambda C: 0.0, lambda C: 1.0], "record: 'function' is the name of two metrics"),
         ({"score": "f1"}, "record: 'score' is a column of the table of candidates"),
         ({1: "f1"}, "record must name metrics by strings, got 1"),
-        (["roc_auc"], "judges the order of the scores"),
+        (["roc_auc"], "evaluates the order of the scores"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(record, message):

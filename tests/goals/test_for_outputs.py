@@ -302,7 +302,7 @@ def test_outputs_that_keep_argmax_count_as_they_are():
     decided = solution.rule.predict(proba)
     for m in (1, 3):
         np.testing.assert_array_equal(decided[:, m], proba[m].argmax(axis=1))
-    assert "keep plain argmax: 1, 3." in solution.status
+    assert "use argmax: 1, 3." in solution.status
     assert solution.upper_bound is None
 
 

@@ -104,7 +104,7 @@ def _made(options: argparse.Namespace, calls: list[dict[str, Any]]) -> dict[str,
     from tests.golden import adapter
 
     if adapter.kernel_in_use() != options.kernel:
-        raise SystemExit(f"golden: the {options.kernel} kernels are not there.")
+        raise SystemExit(f"golden: the {options.kernel} kernels are not available.")
     order = list(calls)
     if options.shuffle is not None:
         random.Random(options.shuffle).shuffle(order)

@@ -192,7 +192,8 @@ def test_the_spread_of_blocks_of_two_groups_is_the_textbooks():
     problem = read_problem(proba, y, "hamming_accuracy", groups=group).sample(40, 0)
     resamples = draw(problem, rng)
     right = (proba > 0.5) == y
-    _, error = score_blocks(problem, resamples, (proba > 0.5).astype(np.intp))
+    dealt = resamples.problem.source.rows.proba.blocks[0]  # the rows in another order
+    _, error = score_blocks(resamples.problem, resamples, (dealt > 0.5).astype(np.intp))
     expected = abs(right[group == 0].mean() - right[group == 1].mean()) / 2
     assert error == pytest.approx(expected, rel=1e-6)
 
@@ -210,7 +211,8 @@ def test_blocks_of_rows_say_how_far_very_many_outputs_vary(average):
         y = (rng.random(proba.shape) < proba).astype(int)
         problem = read_problem(proba, y, "f1", average=average).sample(240, 0)
         resamples = draw(problem, rng)
-        decided = (proba > 0.3).astype(np.intp)
+        problem = resamples.problem
+        decided = (problem.source.rows.proba.blocks[0] > 0.3).astype(np.intp)
         blocks, error = score_blocks(problem, resamples, decided)
         assert blocks.shape == (12,)
         assert blocks.sum() == pytest.approx(0, abs=1e-12)

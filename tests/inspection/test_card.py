@@ -99,7 +99,7 @@ def test_promises_are_shown():
         (
             {"metric": "recall", "subject_to": "precision >= 0.6", "confidence": None},
             "maybe",
-            "not necessarily on others",
+            "not necessarily on new data",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_advice_where_there_is_no_gain():
     solution = mw.optimize(*worlds.binary(800), "f1")
     kind, sentence = advice(replace(solution, outcome=Outcome.ARGMAX))
     assert kind == "no"
-    assert sentence == "Keep plain argmax: no rule that was tried is expected to do better on new rows."
+    assert sentence == "Use argmax: no candidate is expected to be better on new data."
     assert advice(replace(solution, gain=Gain(-0.01, -0.02, 0.01)))[0] == "no"
     assert advice(replace(solution, gain=Gain(0.01, -0.02, 0.03)))[0] == "maybe"
 
@@ -121,7 +121,7 @@ def test_advice_where_there_is_no_gain():
 def test_advice_without_labels():
     kind, sentence = advice(mw.optimize(worlds.binary(800)[0], None, "f1"))
     assert kind == "maybe"
-    assert "if the probabilities are right" in sentence
+    assert "if the probabilities are calibrated" in sentence
 
 
 def test_a_card_never_fails_for_want_of_rows():

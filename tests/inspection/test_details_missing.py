@@ -45,7 +45,7 @@ def test_rows_that_changed_are_reported_instead_of_hidden(tmp_path):
         assert summary["missing"][section]["reason"].startswith("the rows have changed since optimize was called")
     solution.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What could not be shown" in page
+    assert "Parts that are not available" in page
     assert "The rows have changed since optimize was called" in page
     assert "There is no curve: the rows have changed since optimize was called" in solution._repr_html_()
 

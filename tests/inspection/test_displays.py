@@ -63,7 +63,7 @@ def test_lines_are_the_curve(solution):
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert f"rule {solution.value:.3f} at {solution.rule.threshold:.3g}" in texts
     assert f"argmax {solution.baseline:.3f} at 0.5" in texts
-    assert any(text.startswith("on new rows") for text in texts)
+    assert any(text.startswith("on new data") for text in texts)
     assert display.ax_.get_xlabel() == "threshold on the probability of yes"
 
 

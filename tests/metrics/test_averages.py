@@ -246,7 +246,7 @@ def test_outputs_that_say_nothing_keep_argmax_under_macro(metric, count):
     solution = mw.optimize(proba, y, metric, **options)
     predicted = solution.rule.predict(proba)
     assert np.array_equal(predicted[:, 1:3], proba[:, 1:3] > 0.5)
-    assert "Outputs without labels or with only one class keep plain argmax: 1, 2." in solution.status
+    assert "Outputs without labels or with only one class use argmax: 1, 2." in solution.status
     rest = mw.optimize(proba[:, [0, 3]], y[:, [0, 3]], metric, **options)
     assert np.array_equal(predicted[:, [0, 3]], rest.rule.predict(proba[:, [0, 3]]))
     assert np.isfinite(solution.value)
@@ -261,7 +261,7 @@ def test_zero_weights_can_make_an_output_say_nothing():
     weight = (y[:, 0] == 1).astype(float)
     y[:, 1] = np.arange(30) // 2 % 2
     solution = mw.optimize(proba, y, "f1", average="macro", sample_weight=weight, strategy=mw.Strategy(**LABELS))
-    assert "keep plain argmax: 0." in solution.status
+    assert "use argmax: 0." in solution.status
     assert np.array_equal(solution.rule.predict(proba)[:, 0], proba[:, 0] > 0.5)
 
 
@@ -311,7 +311,7 @@ def test_resamples_without_any_label_are_left_out(average):
     y = np.full((9, 2), np.nan)
     y[:2] = [[0, 1], [1, 0]]  # resamples that leave out both of these rows have none
     p = np.random.default_rng(0).random(y.shape)
-    with pytest.warns(UserWarning, match="too few labels"):
+    with pytest.warns(UserWarning, match="Too few labels"):
         solution = mw.optimize(p, y, "f1", average=average, subject_to="recall >= 0.5")
     assert solution.constraints[0].value >= 0.5
 

@@ -51,7 +51,7 @@ def test_a_linear_metric_stacked_over_groups_has_a_gradient_for_each():
 
 def test_a_ratio_with_a_denominator_that_may_vanish_is_refused_once_priors_are_known():
     f1 = ([[0, 0], [0, 2]], [[0, 1], [1, 2]])
-    with pytest.raises(ValueError, match=r"must be positive whatever is predicted.*set zero_division="):
+    with pytest.raises(ValueError, match=r"must be positive for all predictions.*set zero_division="):
         metrics.FractionalLinear(*f1).bind([1.0, 0.0])
     assert metrics.FractionalLinear(*f1).bind([0.6, 0.4]).range[0] == 0
     assert metrics.FractionalLinear(*f1, zero_division=0.0).bind([1.0, 0.0]).value([[1.0, 0.0], [0.0, 0.0]]) == 0

@@ -320,7 +320,7 @@ def test_of_many_thresholds_those_near_the_best_are_looked_at():
     )
     assert len(calls) < 400
     assert found.upper_bound is None
-    assert "thresholds that were tried" in found.status
+    assert "best of the evaluated thresholds" in found.status
     assert found.value >= best.value**3 - 0.002
 
 
@@ -568,12 +568,16 @@ def test_kept_values_are_bounded_in_bytes_and_not_pickled(monkeypatch):
 @pytest.mark.parametrize(
     ("metric", "error", "message"),
     [
-        (sk.roc_auc_score, ValueError, "roc_auc_score judges the order of the scores, not decisions"),
-        (sk.log_loss, ValueError, "log_loss judges the probabilities themselves"),
-        (sk.get_scorer("roc_auc"), ValueError, "the scorer of roc_auc_score judges the order of the scores"),
-        (sk.get_scorer("neg_log_loss"), ValueError, "the scorer of log_loss judges the probabilities themselves"),
-        (sk.make_scorer(mean_f1, response_method="predict_proba"), ValueError, "judges the probabilities themselves"),
-        (lambda y_true, y_score: 0.0, ValueError, "function judges the order of the scores"),
+        (sk.roc_auc_score, ValueError, "roc_auc_score evaluates the order of the scores, not decisions"),
+        (sk.log_loss, ValueError, "log_loss evaluates the probabilities themselves"),
+        (sk.get_scorer("roc_auc"), ValueError, "the scorer of roc_auc_score evaluates the order of the scores"),
+        (sk.get_scorer("neg_log_loss"), ValueError, "the scorer of log_loss evaluates the probabilities themselves"),
+        (
+            sk.make_scorer(mean_f1, response_method="predict_proba"),
+            ValueError,
+            "evaluates the probabilities themselves",
+        ),
+        (lambda y_true, y_score: 0.0, ValueError, "function evaluates the order of the scores"),
         (partial(sk.f1_score, average=None), ValueError, "average=None gives a number for each class"),
         (partial(sk.accuracy_score, normalize=False), ValueError, "normalize must not be False"),
         (partial(mean_f1, sample_weight=[1, 2]), ValueError, "mean_f1 has a fixed sample_weight"),

@@ -125,7 +125,7 @@ def test_the_positive_class_is_the_one_that_is_named(name, positive):
 def test_nobody_guesses_the_positive_class(name, labels):
     (proba,), y, _ = named_outputs(labels)
     y = y[:, 0]
-    question = rf"which of the classes {labels[0]!r} and {labels[1]!r} is the positive one; set pos_label="
+    question = rf"the positive class is ambiguous: {labels[0]!r} or {labels[1]!r}; set pos_label="
     model = LogisticRegression()
     for ask in (
         lambda: mw.optimize(proba, y, name),
@@ -212,7 +212,7 @@ def test_a_smallest_metric_hands_the_class_on():
         mw.optimize(proba, y, open_end, pos_label="fraud", strategy=mw.Strategy(**FIXED)).value
         == mw.optimize(proba, y, named, strategy=mw.Strategy(**FIXED)).value
     )
-    with pytest.raises(ValueError, match="which of the classes 'fraud' and 'ok' is the positive one"):
+    with pytest.raises(ValueError, match="the positive class is ambiguous: 'fraud' or 'ok'"):
         mw.optimize(proba, y, open_end, strategy=mw.Strategy(**FIXED))
 
 
@@ -323,7 +323,7 @@ def test_words_have_no_order_until_someone_gives_it(name):
     metric = records.make(name, 3)
     (proba,), y, predicted = named_outputs(sorted(SCALE))
     y, predicted = y[:, 0], predicted[:, 0]
-    question = r"pass order=\[lowest, \.\.\., highest\], .* in no order, are 'high', 'low', 'mid'; classes= names"
+    question = r"pass order=\[lowest, \.\.\., highest\], .* The classes are 'high', 'low', 'mid'; classes= names"
     for ask in (
         lambda: mw.optimize(proba, y, name, strategy=mw.Strategy(**FIXED)),
         lambda: mw.optimize(proba, y, name, classes=sorted(SCALE), strategy=mw.Strategy(**FIXED)),
@@ -379,14 +379,14 @@ def test_two_words_need_no_order_where_it_does_not_matter():
 def test_the_negative_class_of_words_is_asked_for():
     (proba,), y, predicted = named_outputs(["b", "none", "z"])
     y, predicted = y[:, 0], predicted[:, 0]
-    question = r"MicroF1: it is ambiguous which of the classes \['b', 'none', 'z'\] is the negative one; set it"
+    question = r"MicroF1: the negative class is ambiguous: one of \['b', 'none', 'z'\]; set it"
     with pytest.raises(ValueError, match=question):
         mw.optimize(proba, y, "micro_f1", strategy=mw.Strategy(**FIXED))
     with pytest.raises(ValueError, match=question):
         mw.metrics.MicroF1().score(y, predicted)
     expected = sk.f1_score(y, predicted, labels=["b", "z"], average="micro")
     assert mw.metrics.MicroF1(negative_label="none").score(y, predicted) == pytest.approx(expected)
-    with pytest.raises(ValueError, match="MicroF1: it is ambiguous which of the classes"):
+    with pytest.raises(ValueError, match="MicroF1: the negative class is ambiguous"):
         mw.metrics.MicroF1().score(y, predicted, classes=["none", "b", "z"])
     numbers = np.searchsorted(["b", "none", "z"], y)
     assert mw.metrics.MicroF1().score(numbers, numbers) == 1.0
@@ -454,7 +454,7 @@ def test_functions_and_scorers_take_the_positive_class():
     expected = mw.optimize(proba, y, "f1", pos_label="fraud", strategy=mw.Strategy(**FIXED)).rule
     for metric in (sk.f1_score, sk.make_scorer(sk.f1_score), mw.make_scorer("f1")):
         assert mw.optimize(proba, y, metric, pos_label="fraud", strategy=mw.Strategy(**FIXED)).rule == expected
-        with pytest.raises(ValueError, match="which of the classes 'fraud' and 'ok' is the positive one"):
+        with pytest.raises(ValueError, match="the positive class is ambiguous: 'fraud' or 'ok'"):
             mw.optimize(proba, y, metric, strategy=mw.Strategy(**FIXED))
     for metric in (sk.make_scorer(sk.f1_score, pos_label="fraud"), mw.make_scorer("f1", pos_label="fraud")):
         assert mw.optimize(proba, y, metric, strategy=mw.Strategy(**FIXED)).rule == expected
@@ -477,7 +477,7 @@ def test_recorded_metrics_are_of_the_same_positive_class():
         ("other", sk.recall_score(y, predicted, pos_label="ok")),
     ):
         assert solution.recorded[name].value == pytest.approx(expected, abs=1e-12)
-    with pytest.raises(ValueError, match="which of the classes 'fraud' and 'ok' is the positive one"):
+    with pytest.raises(ValueError, match="the positive class is ambiguous: 'fraud' or 'ok'"):
         mw.optimize(proba, y, "accuracy", record=["precision"], strategy=mw.Strategy(**FIXED))
 
 

@@ -139,8 +139,8 @@ def test_zero_division_reaches_metrics_given_by_name():
         ("accuracy", "multilabel", None, "whole rows.*use 'hamming_accuracy'"),
         ("macro_f1", "multilabel", None, "use 'f1_macro' for the average over labels"),
         ("weighted_f1", "multilabel", None, "use 'f1_weighted' for the average over labels"),
-        ("roc_auc", "binary", None, "judges the order of the scores"),
-        ("neg_log_loss", "binary", None, "judges the probabilities themselves"),
+        ("roc_auc", "binary", None, "evaluates the order of the scores"),
+        ("neg_log_loss", "binary", None, "evaluates the probabilities themselves"),
         ("top_k_accuracy", "multiclass", None, "k most probable classes"),
         ("rand_score", "multiclass", None, "compares clusterings"),
         ("r2", "multiclass", None, "for ordered classes use 'ordinal'"),
@@ -233,5 +233,5 @@ def test_suggestions_never_repeat_themselves_and_can_be_followed(typed, kind):
 
 @pytest.mark.parametrize(("typed", "meant"), [("AUC", "roc_auc"), ("log loss", "neg_log_loss"), ("ROC-AUC", "roc_auc")])
 def test_other_words_for_what_is_refused_are_refused_with_the_reason(typed, meant):
-    with pytest.raises(ValueError, match=f"'{typed}' is not known; '{meant}' is, and it judges"):
+    with pytest.raises(ValueError, match=f"'{typed}' is not known; '{meant}' is, and it evaluates"):
         resolve(typed, "binary")

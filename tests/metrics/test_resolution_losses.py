@@ -93,9 +93,9 @@ def test_an_unknown_loss_is_asked_about():
     for given in (my_loss, functools.partial(my_loss), sk.make_scorer(my_loss)):
         with pytest.raises(ValueError, match=r"my_loss is a loss .*from_function\(.*my_loss.*greater_is_better=False"):
             mw.optimize(P, y, given)
-    with pytest.raises(ValueError, match="mean_absolute_error is a loss or an error by its name"):
+    with pytest.raises(ValueError, match="mean_absolute_error looks like a loss"):
         mw.optimize(P, y, sk.mean_absolute_error)
-    with pytest.raises(ValueError, match="my_loss is a loss or an error by its name"):
+    with pytest.raises(ValueError, match="my_loss looks like a loss"):
         mw.make_scorer(my_loss)
     with pytest.raises(ValueError, match=r"scorer of zero_one_loss says that a greater loss is better.*False"):
         mw.optimize(P, y, sk.make_scorer(sk.zero_one_loss))
@@ -118,7 +118,7 @@ def test_an_unknown_loss_is_minimised_once_it_is_called_one():
     def of_matrix_loss(C):
         return 1 - np.trace(C) ** 2
 
-    with pytest.raises(ValueError, match="of_matrix_loss is a loss or an error by its name"):
+    with pytest.raises(ValueError, match="of_matrix_loss looks like a loss"):
         mw.optimize(P, y, of_matrix_loss)
     least = mw.optimize(P, y, from_function(of_matrix_loss, greater_is_better=False), strategy=mw.Strategy(**FIXED))
     assert least.value == pytest.approx(np.trace(least.confusion[0]) ** 2 - 1, abs=1e-12)
@@ -127,7 +127,7 @@ def test_an_unknown_loss_is_minimised_once_it_is_called_one():
 
 @pytest.mark.parametrize("metric", [sk.log_loss, sk.brier_score_loss, sk.hinge_loss, "neg_log_loss", "brier"])
 def test_what_no_decision_changes_is_refused_with_the_reason(metric):
-    with pytest.raises(ValueError, match=r"judges the (probabilities themselves|order of the scores)"):
+    with pytest.raises(ValueError, match=r"evaluates the (probabilities themselves|order of the scores)"):
         mw.optimize(*draw(50), metric)
 
 
@@ -139,7 +139,7 @@ def test_what_is_shown_is_the_loss_and_that_it_falls(tmp_path):
     found = mw.optimize(P, y, sk.zero_one_loss)
     assert found.gain.estimate > 0
     assert "it lowers the zero_one_loss from about 0.4" in advice(found)[1]
-    assert "Rule for the least zero_one_loss." in found.rule.describe()
+    assert "Rule for the lowest zero_one_loss." in found.rule.describe()
     summary = summarize(found)
     assert summary["figures"]["value"] == pytest.approx(sk.zero_one_loss(y, found.rule.predict(P)), abs=1e-12)
     assert summary["figures"]["lower_is_better"]
@@ -148,7 +148,7 @@ def test_what_is_shown_is_the_loss_and_that_it_falls(tmp_path):
     judged = summarize(found.rule, P, y, sk.zero_one_loss)
     assert judged["advice"]["kind"] == "yes"
     assert judged["figures"]["value"] == pytest.approx(summary["figures"]["value"], abs=1e-12)
-    assert "saved on new rows" in solution_card(found)
+    assert "saved on new data" in solution_card(found)
     path = tmp_path / "solution.json"
     found.save(path)
     assert summarize(mw.load_solution(path))["figures"] == summary["figures"]

@@ -131,8 +131,12 @@ def test_a_threshold_is_a_pair_of_weights(t, others):
         (np.nan, {}, r"thresholds must lie in \[0, 1\], or be -inf .* always or inf .* never, got nan\."),
         (30, {}, r"must lie in \[0, 1\].*got 30\."),
         ({"a": 0.2, "b": -0.1}, {}, r"got -0\.1 for output 'b'"),
-        (0.3, {"classes": ["no", "yes"]}, "it is ambiguous which of the classes 'no' and 'yes' is the positive one"),
-        ([0.3, 0.4], {"classes": ["no", "yes"]}, "positive one for output 0; set pos_label='no'"),
+        (0.3, {"classes": ["no", "yes"]}, "the positive class is ambiguous: 'no' or 'yes'"),
+        (
+            [0.3, 0.4],
+            {"classes": ["no", "yes"]},
+            "class for output 0 is ambiguous: 'no' or 'yes'; set pos_label",
+        ),
         (0.3, {"classes": ["no", "yes"], "pos_label": "ja"}, r"pos_label must be one of the classes \['no', 'yes'\]"),
         (
             0.3,
@@ -269,7 +273,7 @@ def test_halves_are_rounding_and_ties_go_down():
 def test_cut_points_in_words():
     words = WeightedRule.from_cut_points([0.4, 1.7], classes=["low", "middle", "high"])
     assert words.describe().splitlines() == [
-        "Predict by the expected grade, rounded at the cut points 0.4, 1.7.",
+        "Predict the expected grade, rounded at the cut points 0.4, 1.7.",
         "Grades: 'low': 0, 'middle': 1, 'high': 2.",
     ]
     stars = WeightedRule.from_cut_points([1.4, 2.7, 3.1], grades=[1, 2, 3, 4], classes=[1, 2, 3, 4])
@@ -279,7 +283,7 @@ def test_cut_points_in_words():
     crossed = WeightedRule(
         Loss(full=np.cumsum(np.array([[0, 2, -2], [0, 1, -3], [0, 0, -4]]), axis=1)[None] * 1.0), (["a", "b", "c"],)
     )
-    assert "least expected loss" in crossed.describe()  # no ascending cut points
+    assert "lowest expected loss" in crossed.describe()  # no ascending cut points
 
 
 def test_rules_for_quadratic_kappa_are_cut_points():

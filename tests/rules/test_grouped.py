@@ -60,7 +60,7 @@ def test_several_outputs_and_several_features(tmp_path):
 
 def test_groups_that_are_not_known_are_refused_by_name():
     rule = mw.GroupedRule((STRICT, LENIENT), ("a", "b"), features=("colour",))
-    with pytest.raises(ValueError, match=r"that the rule knows, \['a', 'b'\], got 'c' in row 1"):
+    with pytest.raises(ValueError, match=r"that the rule was fitted to, \['a', 'b'\], got 'c' in row 1"):
         rule.predict([0.5, 0.6], sensitive_features=["a", "c"])
     with pytest.raises(
         ValueError, match=r"the rule has a loss for each group, so it needs sensitive_features.*by 'colour'"

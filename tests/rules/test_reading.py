@@ -46,7 +46,7 @@ def test_an_array_is_taken_in_the_order_of_the_frame_that_a_rule_was_fitted_to(f
     by_name = rule.predict(FRAMES[frame](NEW))
     assert kappa(Y_NEW, by_name) > 0.7
     assert rule.predict(FRAMES[frame](NEW)[sorted(SCALE)]).tolist() == by_name.tolist()  # names win
-    words = re.escape("they are taken in the same order, ['low', 'mid', 'high']; pass a data frame")
+    words = re.escape("columns are assumed to be in the same order, ['low', 'mid', 'high']; pass a data frame")
     for bare in (NEW, NEW.tolist(), pd.DataFrame(NEW)):
         with pytest.warns(UserWarning, match=words) as said:
             by_place = rule.predict(bare)
@@ -99,7 +99,7 @@ def test_tables_keep_the_order_of_their_columns(tmp_path):
     frame = pd.DataFrame(PROBA, columns=SCALE).assign(truth=Y)
     frame.to_parquet(tmp_path / "rows.parquet")
     rule = mw.optimize(tmp_path / "rows.parquet", "truth", "quadratic_kappa", order=SCALE).rule
-    with pytest.warns(UserWarning, match=re.escape(f"they are taken in the same order, {SCALE}")):
+    with pytest.warns(UserWarning, match=re.escape(f"columns are assumed to be in the same order, {SCALE}")):
         assert kappa(Y_NEW, rule.predict(NEW)) > 0.7
 
 
@@ -143,7 +143,7 @@ def test_a_single_column_of_words_is_asked_for():
         for proba in (P, P[:, None], pd.DataFrame({"score": P})):
             with pytest.raises(ValueError, match=words):
                 mw.optimize(proba, WORDS, "balanced_accuracy", **options)
-    with pytest.raises(ValueError, match=r"a single column, and nothing says .* 'a' or of 'b'"):
+    with pytest.raises(ValueError, match=r"the single column of probabilities is ambiguous: 'a' or 'b'"):
         mw.optimize(P, None, "accuracy", classes=["a", "b"])
     with pytest.raises(ValueError, match="trade_off: the probabilities are a single column"):
         mw.trade_off(P, WORDS, "accuracy", "balanced_accuracy")
@@ -219,7 +219,7 @@ def test_costs_per_row_take_pos_label_for_a_single_column():
 def test_a_rule_of_two_columns_says_how_it_takes_one():
     both = np.column_stack([P, 1 - P])
     rule = mw.optimize(both, WORDS, "balanced_accuracy").rule
-    with pytest.warns(UserWarning, match="is taken as that of 'ok', the second of the rule's classes") as said:
+    with pytest.warns(UserWarning, match="is assumed to be that of 'ok', the second class of the rule") as said:
         assert rule.predict(1 - P).tolist() == rule.predict(both).tolist()
     assert len(said) == 1
     assert rule.predict(P, pos_label="fraud").tolist() == rule.predict(both).tolist()
@@ -243,7 +243,7 @@ def test_a_rule_of_two_columns_says_how_it_takes_one():
 def test_another_assignment_of_columns_is_named():
     assigned = re.escape("if the columns were those of ['low', 'mid', 'high'] in that order, and not of ")
     share = np.mean(np.array(SCALE)[PROBA.argmax(axis=1)] == Y)
-    words = rf"optimize: the most probable class is right in \d+ % .* in {100 * share:.0f} % {assigned}"
+    words = rf"optimize: the most probable class is correct in \d+ % .* in {100 * share:.0f} % {assigned}"
     for ask in (
         lambda: mw.optimize(PROBA, Y, "accuracy"),  # sorted, as a model of scikit-learn would have them
         lambda: mw.optimize(PROBA, Y, "accuracy", classes=sorted(SCALE)),
@@ -284,7 +284,7 @@ def doubted(n_right, n_swapped, n_rows):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         mw.optimize(proba, np.array(list("abc"))[true], "accuracy", strategy=mw.Strategy(**FIXED))
-    return any("the most probable class is right" in str(one.message) for one in said)
+    return any("the most probable class is correct" in str(one.message) for one in said)
 
 
 def test_columns_are_doubted_from_fifty_rows_and_twenty_points_on():
@@ -318,7 +318,7 @@ def test_calibrated_probabilities_follow_the_columns_of_the_fit():
     ]
     for rule, options in rules:
         by_name = rule.calibrated(pd.DataFrame(NEW, columns=SCALE), **options)
-        with pytest.warns(UserWarning, match="they are taken in the same order"):
+        with pytest.warns(UserWarning, match="columns are assumed to be in the same order"):
             np.testing.assert_array_equal(rule.calibrated(NEW, **options), by_name)
 
 

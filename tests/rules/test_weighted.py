@@ -450,7 +450,7 @@ def test_words_for_weights_offsets_and_tables():
         "'c'     4    1    0",
     ]
     many = WeightedRule(Loss(full=np.random.default_rng(0).random((1, 30, 30))), (np.arange(30),))
-    assert "30 x 30 losses" in many.describe()
+    assert "30 x 30 table of losses" in many.describe()
     linked = WeightedRule(Loss.argmax(3), classes, TemperatureScaling(np.array([2.0]), np.log([[1.0, 2.0, 4.0]])))
     assert "recalibrated first (temperature 2, more extreme; factors 'a': 0.5, 'b': 1, 'c': 2)" in linked.describe()
 
@@ -476,7 +476,10 @@ def test_words_for_several_outputs():
         assert "1 of 100 binary outputs predict class 1 when its probability is low." in text
     assert "temperatures 0.5 to 1.5, median 1" in text
     wide = WeightedRule(random_loss(rng, 10, 3, True), (np.arange(3),) * 10, multioutput=True)
-    assert "10 outputs of more than two classes: least expected loss, a set of class weights each." in wide.describe()
+    assert (
+        "10 outputs with more than two classes: lowest expected loss, a set of class weights for each output."
+        in wide.describe()
+    )
 
 
 def test_anonymous_rules_predict_codes():

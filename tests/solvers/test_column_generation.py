@@ -183,7 +183,7 @@ def test_an_output_of_one_class_keeps_argmax_and_spoils_nothing():
     alone = mw.optimize(proba[:, 0], y[:, 0], "min_recall", **{**options, "average": None})
     frozen = p.recalls(proba[:, 1].T @ np.eye(3)[proba[:, 1].argmax(axis=1)]).min()
     assert both.optimized_value == pytest.approx((alone.optimized_value + frozen) / 2, abs=2 * TOL)
-    assert "keep plain argmax: 1" in both.status
+    assert "use argmax: 1" in both.status
     assert (both.rule.predict(proba)[:, 1] == proba[:, 1].argmax(axis=1)).all()
 
 

@@ -39,7 +39,7 @@ def test_mixture_only_where_it_helps(name, seed):
         else:
             assert mixed.rule == single.rule
             assert single.alternative - single.value <= 1e-6
-            assert "No mixture of rules that was found beats" in mixed.status
+            assert "No mixture of rules was found that is better than" in mixed.status
 
 
 @pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "quadratic_kappa", "micro_f1"])

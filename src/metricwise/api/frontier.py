@@ -80,7 +80,7 @@ class TradeOffPoint:
 
 @dataclass(frozen=True, eq=False)
 class TradeOff:
-    """The best of one metric at every bound on another one.
+    """Trade-off between two metrics: the best value of one at every bound on the other.
 
     Points are in the order of the bound, from the loosest to the tightest.
 
@@ -97,11 +97,11 @@ class TradeOff:
     rules : tuple of T WeightedRule or MixtureRule
         The rule of each point.
     baseline : tuple of float
-        Values of both metrics for plain argmax.
+        Values of both metrics for argmax.
     recorded : dict of str to ndarray of shape (T,)
         Values of the recorded metrics at each point.
     recorded_baseline : dict of str to float
-        Values of the recorded metrics for plain argmax.
+        Values of the recorded metrics for argmax.
 
     See Also
     --------
@@ -268,7 +268,7 @@ def trade_off(
 
     See Also
     --------
-    metricwise.optimize : Find the best rule at one bound that holds on new rows with a given confidence.
+    metricwise.optimize : Find the best rule at one bound that holds on new data with a given confidence.
     metricwise.evaluate : Evaluate a rule by several metrics, with intervals.
 
     Examples

@@ -81,7 +81,7 @@ def check_constraints(task: FitTask) -> None:
 
 
 def _in_time(problem: Problem, length: int | None) -> Problem:
-    """Return the problem whose rows belong together by stretches of time."""
+    """Return the problem whose rows belong together by time periods."""
     source = problem.source
     assert isinstance(source, MemorySource)  # others refuse InTime
     judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)

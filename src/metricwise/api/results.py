@@ -24,7 +24,7 @@ __all__ = ["Solution", "load_solution"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(View):
-    """Result of an optimisation: the rule, its value, and what is known about both.
+    """Result of an optimisation: the rule, its value, and estimates for new data.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Solution(View):
         The metric of the rule, counted with the labels (reweighted to `prior` if given), or in expectation under the
         probabilities without labels. With costs per row, minus the mean cost.
     baseline : float
-        The metric of plain argmax, counted in the same way.
+        The metric of argmax, counted in the same way.
     confusion : ndarray of shape (M, K, K), or (M, K, K + 1) of a rule that may abstain
         The confusion tensor of the rule, counted in the same way. Abstentions are the column after the classes of each
         output.

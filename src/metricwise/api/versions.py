@@ -17,7 +17,7 @@ from .._version import __version__
 
 __all__ = ["show_versions"]
 
-_NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")
+_NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "joblib", "threadpoolctl")
 # Data frames, which are read without loading these, and what extras bring.
 _FRAMES = ("pandas", "polars", "pyarrow")
 _OPTIONAL = (*_FRAMES, "dask", "distributed", "jinja2", "matplotlib", "onnx", "rich", "skl2onnx", "sqlglot", "typer")
@@ -26,7 +26,7 @@ _THREADS = "OMP_NUM_THREADS"
 
 
 def show_versions() -> None:
-    """Print what a bug report should include: system, package versions, and which kernels are in use and why.
+    """Print information for bug reports: system, package versions, and the kernels in use.
 
     See Also
     --------
@@ -98,12 +98,12 @@ def _compiled() -> tuple[ModuleType | None, str]:
 def _why(why_not: str) -> str:
     requirement = os.environ.get(kernels.VARIABLE) or "auto"
     if requirement == kernels.in_use():
-        return f"{kernels.VARIABLE} says so"
+        return f"set by {kernels.VARIABLE}"
     if kernels.in_use() == "compiled":
         return "built with a C compiler"
     if why_not:
-        return f"the compiled ones are not available: {why_not}"
-    return f"{kernels.VARIABLE} said so when metricwise was loaded"
+        return f"the compiled kernels are not available: {why_not}"
+    return f"set by {kernels.VARIABLE} when metricwise was imported"
 
 
 def _packages(names: tuple[str, ...]) -> Mapping[str, str]:

@@ -22,7 +22,7 @@ from .printing import note
 
 __all__ = ["app", "run"]
 
-_ABOUT = """Decisions that maximise the metric you are judged by.
+_ABOUT = """Decisions that maximise your metric.
 
 From a table of out-of-fold probabilities to decisions:
 

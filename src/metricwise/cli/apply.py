@@ -63,7 +63,7 @@ def apply(
         if columns.sensitive_features and "sensitive_features" not in loaded.needs:
             raise InvalidParameter(
                 "sensitive_features",
-                problem="--sensitive-features is only for a rule by group, which this rule is not",
+                problem="--sensitive-features is only for rules by group, and this rule is not one",
                 remedy="leave it out",
             )
         groups = read_sensitive_for_rule(loaded, opened, columns)
@@ -80,7 +80,7 @@ def apply(
         counts = {name: _counts(values) for name, values in named.items()}
         print_json({"output": output, "rows": len(decided), "decisions": counts})
     else:
-        note(f"{len(decided):,} rows decided" + (f"; decisions are in {output}." if output != "-" else "."))
+        note(f"{len(decided):,} rows decided" + (f"; decisions written to {output}." if output != "-" else "."))
 
 
 def _apply_in_batches(
@@ -103,7 +103,7 @@ def _apply_in_batches(
     if json:
         print_json({"output": output, "rows": n_rows, "decisions": _written_counts(output, names, columns.separator)})
     else:
-        note(f"{n_rows:,} rows decided, in batches; decisions are in {output}.")
+        note(f"{n_rows:,} rows decided in batches; decisions written to {output}.")
 
 
 def _written_counts(path: str, names: list[str], separator: str | None) -> dict[str, dict[str, int]]:
@@ -150,7 +150,7 @@ def _named(rule: Any, decided: Any, column: list[str] | None, kept: list[str]) -
     if taken:
         raise InvalidParameter(
             "column",
-            problem=f"the decisions would be in the column {shown(taken[0])}, which is also written from the table",
+            problem=f"the decisions would be in the column {shown(taken[0])}, which is also copied from the table",
             remedy="give them another name with --column",
         )
     if not rule.multioutput:

@@ -15,7 +15,7 @@ BAD_INPUT = 2
 def demo() -> None:
     """Compare argmax with the optimal rule on scikit-learn's example data.
 
-    Argmax against the optimal rule on three problems; takes some ten seconds.
+    Three problems; takes about ten seconds.
     """
     from .demo import main
 
@@ -23,9 +23,9 @@ def demo() -> None:
 
 
 def versions() -> None:
-    """Print what a bug report should say.
+    """Print the versions that a bug report should include.
 
-    System, packages, and which kernels serve.
+    System, packages, and the kernels in use.
     """
     from ..api.versions import show_versions
 

@@ -48,7 +48,7 @@ def guarded(call: Callable[[], Any]) -> int:
         try:
             return int(call() or OK)
         except _StoppedError:
-            return _fail("stopped before the end; nothing was written.", BAD_INPUT)
+            return _fail("interrupted; nothing was written.", BAD_INPUT)
         except Exception as error:
             if os.environ.get(_TRACEBACK):
                 traceback.print_exc()

@@ -36,7 +36,7 @@ def evaluate(
     table: Table,
     json: Json = False,
 ) -> None:
-    """Evaluate a rule by metrics, against argmax.
+    """Evaluate metrics of a rule and of argmax.
 
     Values have 95 % intervals. Use rows that neither the model nor the rule was fitted to.
     """
@@ -81,9 +81,8 @@ def compare(
 ) -> None:
     """Compare two rules on the same rows.
 
-    The other rule may be given by a threshold or class weights, or be that of another model: each rule decides by the
-    columns that it was fitted to. The interval of the difference is narrower than those of the two rules would suggest,
-    because both decide the same rows.
+    The other rule may be given by a threshold or class weights, or belong to another model: each rule uses the columns
+    that it was fitted to. The interval of the difference accounts for both rules being evaluated on the same rows.
     """
     from .rows import read_rule
 
@@ -93,7 +92,7 @@ def compare(
     if len(others) != 1:
         raise InvalidParameter(
             "against",
-            problem="give exactly one thing to compare the rule with: --against RULE, --threshold or --class-weights",
+            problem="pass exactly one of --against RULE, --threshold or --class-weights",
         )
     if against is not None:
         rival, title = read_rule(against), against
@@ -225,8 +224,8 @@ def report(
 ) -> None:
     """Write an HTML report about a rule.
 
-    Its value on labelled rows, what it decides, what changes for whom, and how to apply it, in one self-contained file.
-    Use rows that neither the model nor the rule was fitted to.
+    The report shows its value on labelled rows, the rule, the decisions that change, and how to apply it, in one
+    self-contained file. Use rows that neither the model nor the rule was fitted to.
     """
     from ..data.tables.reading import open_file
     from ..evaluation.arguments import own_average
@@ -257,7 +256,7 @@ def report(
         else:
             write(output, loaded, rows.proba, rows.y, metrics, **options)
     if output != "-":
-        note(f"the report is in {output}.")
+        note(f"report written to {output}.")
 
 
 def _metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:

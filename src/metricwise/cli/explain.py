@@ -13,7 +13,7 @@ __all__ = ["explain"]
 def explain(rule: Rule, json: Json = False) -> None:
     """Describe a rule in plain English.
 
-    And what it was fitted to, as far as its file says.
+    Also prints what it was fitted to, if the file contains it.
     """
     from .rows import read_rule
 
@@ -49,5 +49,5 @@ def _metadata(rule: Any) -> list[str]:
         ]
         lines.append(f"Columns of probabilities of {'; '.join(names)}.")
     if metadata.metricwise is not None:
-        lines.append(f"Made with metricwise {metadata.metricwise}.")
+        lines.append(f"Written by metricwise {metadata.metricwise}.")
     return lines

@@ -97,7 +97,7 @@ def export(
     if output == "-":
         sys.stdout.buffer.write(content)
     else:
-        note(f"the rule is in {output}.")
+        note(f"rule written to {output}.")
 
 
 def _format(output: str, to: str | None) -> str:

@@ -40,21 +40,21 @@ class FitOptions:
         typer.Option(
             "--confidence",
             metavar="NUMBER",
-            help="Confidence with which the constraints hold on new rows, from 0.5 up to 1; none: they hold on "
-            "these rows only.",
+            help="Confidence with which the constraints hold on new data, at least 0.5 and below 1; none: on the given "
+            "rows only.",
         ),
     ] = "0.95"
     group_blind: Annotated[
         bool,
-        typer.Option("--group-blind", help="Use one rule for all groups, which does not see the group of a row."),
+        typer.Option("--group-blind", help="Use one rule for all groups, which does not use the group of a row."),
     ] = False
     unknown_group: Annotated[
         str | None,
         typer.Option(
             "--unknown-group",
             metavar="KIND",
-            help="What the rule does about rows of groups that are not in this table: refuse, abstain, or blind, to "
-            "decide them by one rule that is fitted without groups. By default, refuse.",
+            help="How to decide rows of groups that are not in this table: refuse (the default), abstain, or blind, "
+            "for a rule fitted without groups.",
         ),
     ] = None
 
@@ -92,7 +92,7 @@ def fit(
         print_json({**_document(solution), "output": output})
     elif output != "-":
         _print_solution(solution)
-    note(f"the rule is in {output}." if output != "-" else "the rule is on the standard output.")
+    note(f"rule written to {output}." if output != "-" else "rule written to the standard output.")
 
 
 def _read_rows(
@@ -275,7 +275,7 @@ def _print_solution(solution: Any) -> None:
     figures = summary["figures"]
     metrics = [{"name": summary["metric"], **figures}, *summary["recorded"]]
     print_table(
-        [f"on these {solution.rule.metadata.rows:,} rows", "rule", "argmax", "difference"],
+        [f"on the given {solution.rule.metadata.rows:,} rows", "rule", "argmax", "difference"],
         [
             [metric["name"], f"{value:.4f}", f"{baseline:.4f}", signed(value - baseline)]
             for metric in metrics
@@ -283,16 +283,14 @@ def _print_solution(solution: Any) -> None:
         ],
     )
     if solution.value_on_new_rows is not None:
-        new, verb = solution.value_on_new_rows, "over argmax"
+        new, title = solution.value_on_new_rows, "gain over argmax"
         if figures["lower_is_better"]:
-            new, verb = negated(new), "saved"
-        over = "" if solution.gain is None else f", {interval(solution.gain, difference=True)} {verb}"
-        say(f"On new rows, with 95 % intervals: {interval(new)}{over}.")
+            new, title = negated(new), "saving over argmax"
+        gain = "" if solution.gain is None else f", {title} {interval(solution.gain, difference=True)}"
+        say(f"Estimated on new data (95 % intervals): {interval(new)}{gain}.")
     for result in solution.constraints:
-        sure = (
-            "" if result.confidence is None else f", satisfied on new rows with a confidence of {result.confidence:.3g}"
-        )
-        say(f"{result.name}: {result.value:.4f} on these rows{sure}.")
+        sure = "" if result.confidence is None else f", satisfied on new data with confidence {result.confidence:.3g}"
+        say(f"{result.name}: {result.value:.4f} on the given rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
         say(with_options(solution.status))
@@ -309,9 +307,9 @@ def trade_off(
     points: Annotated[int, typer.Option("--points", metavar="NUMBER", help="Number of bounds to try.")] = 10,
     json: Json = False,
 ) -> None:
-    """Trace the best of one metric against another.
+    """Compute the trade-off between two metrics.
 
-    Prints the best value of --metric at every bound on --against: how much of one must be given up for the other.
+    Prints the best value of --metric at each of several bounds on --against.
     """
     from ..api.frontier import trade_off as trace
     from ..core.progress import Progress

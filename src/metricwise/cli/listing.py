@@ -25,12 +25,12 @@ _OPTIMUM = {
 
 
 def metrics(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One metric, in detail.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show only this metric, in detail.")] = None,
     json: Json = False,
 ) -> None:
-    """List the metrics there are.
+    """List all metrics.
 
-    What each of them is, and how its best rule is found.
+    Prints the definition of each metric and how it is maximised.
     """
     from ..metrics.registry import metric_names
 
@@ -39,13 +39,13 @@ def metrics(
         print_json({"metrics": [vars(listed) for listed in entries]})
     elif name is None:
         print_table(
-            ["metric", "what it is", "how it is maximised"],
+            ["metric", "definition", "how it is maximised"],
             [[listed.name, listed.about, listed.optimum] for listed in entries],
         )
         say(
-            "The default makes rules for new rows: with two classes it is near the best threshold of the rows given, "
-            "not always at it. In addition to these names, f2, f0.5 and so on are F-measures, scikit-learn's scorer "
-            "names have the same meaning as there, and a metric of one class may name the class: recall[urgent]."
+            "By default, rules are chosen for new data: with two classes, the threshold may differ slightly from the "
+            "best one on the given rows. Further names: f2, f0.5 and so on are F-measures; scikit-learn's scorer names "
+            "have the same meaning as there; a metric of one class may name the class, as in recall[urgent]."
         )
     else:
         (listed,) = entries

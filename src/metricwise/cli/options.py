@@ -121,7 +121,7 @@ class LabelOptions:
     ] = "importance"
     groups: Annotated[
         str | None,
-        typer.Option("--groups", metavar="COLUMN", help="The column that marks rows that belong together."),
+        typer.Option("--groups", metavar="COLUMN", help="The column with the groups of dependent rows."),
     ] = None
     time: Annotated[
         str | None,
@@ -135,7 +135,7 @@ class LabelOptions:
             "--dependence",
             metavar="ROWS",
             min=1,
-            help="Over how many rows neighbours in --time depend on one another at most. Default: as measured.",
+            help="Maximum number of rows over which rows sorted by --time are dependent. Default: estimated.",
         ),
     ] = None
 
@@ -156,8 +156,8 @@ class LabelOptions:
         if self.groups is not None and self.time is not None:
             raise InvalidParameter(
                 "groups",
-                problem=("--groups and --time cannot both be given, because rows belong together by one or the other"),
-                remedy="leave out --time if groups are independent of one another, otherwise --groups",
+                problem=("--groups and --time cannot both be given"),
+                remedy="leave out --time if groups are independent of each other, otherwise leave out --groups",
             )
 
     def weights(self, values: Any) -> Any:
@@ -182,7 +182,7 @@ _COST = typer.Option(
 _ORDER = typer.Option(
     "--order",
     metavar="LOWEST,...,HIGHEST",
-    help="All classes from the lowest to the highest, for ordinal metrics on words; for several targets, "
+    help="All classes from the lowest to the highest, for ordinal metrics with text labels; for several targets, "
     "TARGET=A,B,...",
 )
 
@@ -208,7 +208,7 @@ class AimOptions:
         typer.Option(
             "--classes",
             metavar="A,B,...",
-            help="All classes, if some do not occur; of arrays, in column order. For several targets, TARGET=A,B,...",
+            help="All classes, if some do not occur; for arrays, in column order. For several targets, TARGET=A,B,...",
         ),
     ] = None
     order: Annotated[list[str] | None, _ORDER] = None
@@ -234,8 +234,8 @@ class AimOptions:
         typer.Option(
             "--abstain",
             metavar="COST",
-            help="Let the rule abstain: the cost of an abstention; or yes, for the metric of the decided rows, "
-            "with --subject-to 'abstained <= 0.05' to bound the others.",
+            help="Let the rule abstain: the cost of an abstention, or yes for the metric of the decided rows, "
+            "with a bound such as --subject-to 'abstained <= 0.05'.",
         ),
     ] = None
     abstain_label: Annotated[
@@ -414,8 +414,8 @@ def with_options(sentence: str) -> str:
     >>> import metricwise.cli.app  # whose options add themselves
     >>> from metricwise.cli.options import with_options
     >>> from metricwise.core.errors import Sentence, argument
-    >>> with_options(Sentence(f"A mixture would add 0.01 (set {argument('randomized', True)} to get it)."))
-    'A mixture would add 0.01 (set --randomized to get it).'
+    >>> with_options(Sentence(f"A mixture would improve it by 0.01 (set {argument('randomized', True)})."))
+    'A mixture would improve it by 0.01 (set --randomized).'
     """
     if not isinstance(sentence, Sentence):
         return sentence

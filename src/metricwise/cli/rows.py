@@ -476,7 +476,7 @@ def read_sensitive_for_rule(rule: Any, table: OpenedTable, columns: ColumnOption
     if not names and not (rule.features and all(name in table.names for name in rule.features)):
         raise InvalidParameter(
             "",
-            problem="the rule decides by the group of a row",
+            problem="the rule needs the group of each row",
             remedy="name its column: --sensitive-features",
             owner=table.title,
         )
@@ -600,7 +600,7 @@ def read_other_columns(table: OpenedTable, rule: Any, first: Any, columns: Colum
     names = [name for output in stored for name in output.columns]
     if not stored or stored == _stored_columns(first) or not all(name in table.names for name in names):
         return None
-    note(f"the other rule decides by the columns {few(names)}, which it was fitted to.")
+    note(f"the other rule uses the columns {few(names)}, which it was fitted to.")
     return read_proba_for_rule(rule, table, columns)
 
 
@@ -610,7 +610,8 @@ def read_labels_for_rule(
     """Read rows that a rule is to be judged on; `order` are the texts of --order."""
     names = labels.target or [name for name in target_names(rule) if name in table.names]
     if not labels.target and names:
-        note(f"labels: column{'s' if len(names) > 1 else ''} {few(names)}, named like the rule's outputs.")
+        plural = "s" if len(names) > 1 else ""
+        note(f"labels: column{plural} {few(names)}, matched by the rule's output name{plural}.")
     if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
         raise InvalidParameter(
             "target",

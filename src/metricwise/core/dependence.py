@@ -37,14 +37,14 @@ class Dependence:
 
     def describe(self) -> str:
         """Say what intervals rest on, and whether they can be trusted."""
-        source = "as given" if self.user_length else "measured on these rows"
+        source = "as given" if self.user_length else "estimated"
         text = (
-            f"Rows are taken to depend on one another over at most {self.length} rows ({source}): intervals rest on "
-            f"{self.n_stretches} stretches of time."
+            f"Rows are assumed to depend on each other over at most {self.length} rows ({source}): intervals are based "
+            f"on {self.n_stretches} periods."
         )
         if self.trusted:
             return text
         return (
             f"{text} The rows correspond to about {max(self.n_rows / self.inflation, 1):.0f} independent rows, too "
-            "few for reliable intervals: no interval can be trusted. Provide rows of a longer time."
+            "few for reliable intervals. Provide rows from a longer time span."
         )

@@ -170,7 +170,7 @@ def _restore(kind: type[Refusal], args: tuple[Any, ...], state: dict[str, Any]) 
 
 
 class InvalidParameter(Refusal, ValueError):  # noqa: N818  the name says that it is an error
-    """Raised if a parameter cannot be what it was; a ValueError.
+    """Raised if a parameter has an invalid value; a ValueError.
 
     The message reads "owner: parameter must ..., got ...; remedy.", or "owner: problem; remedy." where a value is not
     wrong by itself. Its parts are attributes, so that no program need parse it: `parameter`, `must`, `got`, `remedy`,

@@ -100,7 +100,7 @@ class Loss:
 
     @classmethod
     def argmax(cls, n_classes: int) -> Loss:
-        """Return the loss whose rule is plain argmax: always the same object, so that oracles know it again."""
+        """Return the loss whose rule is argmax: always the same object, so that oracles know it again."""
         return _argmax(n_classes)
 
     @classmethod

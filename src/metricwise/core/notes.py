@@ -11,7 +11,7 @@ from .errors import Sentence
 
 
 class NoteKind(Enum):
-    """What a note is about.
+    """Topic of a note.
 
     See Also
     --------
@@ -30,7 +30,7 @@ class NoteKind(Enum):
     ALTERNATIVE = "alternative"
     """What the other kind of rule, a mixture or a single rule, would reach."""
     SELECTION = "selection"
-    """Which way of fitting was chosen, and what it is expected to gain on new rows."""
+    """The chosen candidate and its estimated gain on new data."""
     CONSTRAINT = "constraint"
     """How the constraints are met."""
     GROUPS = "groups"

@@ -46,7 +46,7 @@ class Rows:
     repeats : ndarray of shape (N,), optional
         Number of independent rows that a row represents, if weights are frequencies; included in `frequency`.
     dependence : Dependence, optional
-        How far rows depend on one another, if clusters are stretches of time, which their codes ascend with.
+        How far rows depend on one another, if clusters are time periods, which their codes ascend with.
     cost : ndarray of shape (N, K) or (N, K, D), optional
         Cost of each decision about a row.
     start : int, default=0
@@ -277,7 +277,7 @@ class Rows:
             yield block._replace(codes=codes, weight=self.weight, mass=mass), span
 
     def all_right(self) -> bool:
-        """Say whether the most probable class is right wherever there is a label; False without labels."""
+        """Say whether the most probable class is correct wherever there is a label; False without labels."""
         if self.codes is None:
             return False
         # Some rows at first: hardly ever is there need to look at the others.

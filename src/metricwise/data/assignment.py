@@ -30,7 +30,7 @@ _JUDGED_ENTRIES = 1 << 22  # rows times outputs that are looked at
 def warn_of_assignment(
     proba: Probabilities, codes: NDArray[Any], classes: Sequence[NDArray[Any]], column_order: Scales | None = None
 ) -> None:
-    """Warn if the most probable class is right far more often with the columns assigned to the classes otherwise.
+    """Warn if the most probable class is correct far more often with the columns assigned to the classes otherwise.
 
     Parameters
     ----------
@@ -86,6 +86,6 @@ def _warn(pairs: list[tuple[Any, Any]], before: float, after: float, single: boo
         meant = f"the columns{where} were those of {listed(better)} in that order, and not of {listed(labels)}"
         remedy = "if they are, pass a data frame with these names, or the columns in the right order"
     warn(
-        f"the most probable class is right in {100 * before:.0f} % of the rows, and in {100 * after:.0f} % if "
+        f"the most probable class is correct in {100 * before:.0f} % of the rows, and in {100 * after:.0f} % if "
         f"{meant}; {remedy}."
     )

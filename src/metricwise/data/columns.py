@@ -335,8 +335,8 @@ class _Search:
             raise InvalidParameter(
                 "proba",
                 problem=(
-                    f"it is ambiguous which of {shown(labels[0])} and {shown(labels[1])} the single column "
-                    f"of probabilities{self.title} is for"
+                    f"the class of the single column of probabilities{self.title} is ambiguous: {shown(labels[0])} or "
+                    f"{shown(labels[1])}"
                 ),
                 remedy=f"set {argument('pos_label')}",
             )

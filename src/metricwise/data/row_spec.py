@@ -87,7 +87,7 @@ class Frequencies(RowValues):
 
 @dataclass(frozen=True, eq=False)
 class InTime(RowValues):
-    """When rows were observed, and how far they depend on one another: a value for `groups`.
+    """Observation times of rows and the length of their dependence, for the parameter `groups`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class InTime(RowValues):
 
     See Also
     --------
-    metricwise.optimize : Find a rule, judged on stretches of time that it was not fitted to.
+    metricwise.optimize : Find a rule, evaluated on time periods that it was not fitted to.
     metricwise.evaluate : Evaluate a rule, with intervals that allow for dependence.
 
     Notes
@@ -120,7 +120,7 @@ class InTime(RowValues):
     >>> rule = mw.WeightedRule.from_thresholds(0.35)
     >>> evaluation = mw.evaluate(rule, proba, y, "f1", groups=mw.InTime(np.arange(1000), length=20))
     >>> evaluation.notes[0]
-    'Rows are taken to depend on one another over at most 20 rows (as given): intervals rest on 50 stretches of time.'
+    'Rows are assumed to depend on each other over at most 20 rows (as given): intervals are based on 50 periods.'
     """
 
     time: Any
@@ -142,7 +142,7 @@ _UNKNOWN = ("refuse", "abstain", "blind")
 
 @dataclass(frozen=True, eq=False)
 class Sensitive(RowValues):
-    """The sensitive group of every row, whether a rule may use it, and what becomes of rows of other groups.
+    """Sensitive groups of rows, whether a rule may use them, and how it decides rows of other groups.
 
     Can be passed as `sensitive_features` wherever a rule is fitted. What rows are predicted needs their groups only.
 

@@ -82,7 +82,7 @@ class Groups:
             row = int(np.argmax(codes < 0))
             raise InvalidParameter(
                 _PARAMETER,
-                f"name groups that the rule knows, {shown(list(self.names))}",
+                f"contain only groups that the rule was fitted to, {shown(list(self.names))}",
                 f"{distinct[of_row[row]]!r} in row {row}",
                 (
                     "to decide about other groups, fit the rule to rows that include them, or with "
@@ -99,7 +99,7 @@ class Groups:
                 raise InvalidParameter(
                     _PARAMETER,
                     "have the types that the rule was fitted to",
-                    f"{name!r}, although the rule knows the group {texts[str(name)]!r}",
+                    f"{name!r}, although the rule was fitted to the group {texts[str(name)]!r}",
                 )
 
 
@@ -212,7 +212,7 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
                 _PARAMETER,
                 "be known for every row",
                 f"a missing value in row {int(np.argmax(gone))}",
-                "drop such rows, or make them a group of their own",
+                "drop such rows, or make them a separate group",
             )
     return arrays
 

@@ -76,8 +76,8 @@ def _place(labels: list[Any], said: Any, where: str) -> int:
         raise InvalidParameter(
             "pos_label",
             problem=(
-                f"the probabilities{where} are a single column, and nothing says whether it is that of "
-                f"{shown(first)} or of {shown(second)}"
+                f"the class of the single column of probabilities{where} is ambiguous: {shown(first)} or "
+                f"{shown(second)}"
             ),
             remedy=f"pass {argument('pos_label', first)} or {argument('pos_label', second)}, or both columns",
         )

@@ -175,7 +175,7 @@ def read_groups(groups: Any, n_rows: int) -> IntArray:
     if codes.max(initial=0) == 0:
         raise InvalidParameter(
             "groups",
-            "contain at least two groups, because rules fitted to some groups are judged on the others",
+            "contain at least two groups, because rules are evaluated on groups left out",
             "one",
             "leave groups out if rows are independent",
         )
@@ -247,7 +247,7 @@ def read_time(time: InTime, n_rows: int) -> IntArray:
             "",
             problem=(
                 f"the length of InTime must be at most half of the number of rows, {n_rows // 2}, because "
-                f"intervals rest on several stretches of that length, got {time.length}"
+                f"intervals are based on several periods of that length, got {time.length}"
             ),
         )
     return place.reshape(-1).astype(np.intp)

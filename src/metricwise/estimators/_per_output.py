@@ -191,7 +191,7 @@ def fit_labels(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, A
         name, said = type(estimator).__name__, str(error).strip().rstrip(".")
         raise InvalidParameter(
             "y",
-            problem=f"{name} takes labels 0 to K - 1 only, and refuses those in y ({said})",
+            problem=f"{name} supports only labels 0 to K - 1, and rejects those in y ({said})",
             remedy=(
                 "pass sklearn.preprocessing.LabelEncoder().fit_transform(y), and its inverse_transform "
                 "turns predictions back"

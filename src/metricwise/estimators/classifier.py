@@ -62,7 +62,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     The estimator is fitted with cross-validation, the rule is optimised on the out-of-fold probabilities
     (:func:`metricwise.optimize`), and the estimator is refitted on all rows. If no rule is expected to improve the
-    metric on new rows, plain argmax is kept.
+    metric on new rows, argmax is kept.
 
     Parameters
     ----------

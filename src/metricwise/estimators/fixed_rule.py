@@ -33,7 +33,7 @@ __all__ = ["FixedRuleClassifier"]
 
 @convertible
 class FixedRuleClassifier(RuleClassifier):
-    """Classifier that decides by a known rule.
+    """Classifier that applies a given rule to the probabilities of an estimator.
 
     `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`.
 
@@ -42,7 +42,7 @@ class FixedRuleClassifier(RuleClassifier):
     estimator : estimator
         A classifier with `predict_proba`.
     rule : WeightedRule, MixtureRule, GroupedRule, path, str, dict or None
-        A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means plain argmax. Its classes
+        A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means argmax. Its classes
         must be those of the estimator, in any order.
 
     Attributes

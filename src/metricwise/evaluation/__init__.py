@@ -99,7 +99,7 @@ def evaluate(
         "equalized_odds", "predictive_parity", "recall gap", or :func:`gap`. A metric for each output is a dict or a
         list within the list. None: the metric that the rule was optimised for, or "cost" if `cost` is given.
     against : as `rule`, optional
-        What to compare with, for the same outputs and classes; None means plain argmax.
+        What to compare with, for the same outputs and classes; None means argmax.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
         required if the outputs have different classes.
@@ -147,7 +147,7 @@ def evaluate(
     they do not show how often other decisions would occur, so one additional row of the class with another decision is
     allowed for. For metrics that are not smooth (`min_recall`) or too steep for a linear approximation, 200 bootstrap
     resamples are used. Intervals are clipped to the range of the metric. With `groups`, quantiles are those of
-    Student's distribution for the number of groups or of stretches of time.
+    Student's distribution for the number of groups or of time periods.
 
     The worst group, and the two groups furthest apart, are not known: any group might be, by chance. The interval of a
     gap ends above where that of any pair of groups does, and below where those of all pairs do that hold at once, by

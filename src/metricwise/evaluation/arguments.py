@@ -99,7 +99,7 @@ class ReadRows:
         return read_aims(goal, source.schema, self.output_weight, sample_weight=source.rows.weight, **options)
 
     def in_time(self, aims: Sequence[AveragedMetric]) -> MemorySource:
-        """Return the source whose rows belong together by stretches of time, if they have times."""
+        """Return the source whose rows belong together by time periods, if they have times."""
         if self.time is None:
             return self.source
         problems = [InMemory(self.source, aim) for aim in aims]
@@ -193,7 +193,7 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
                     f"{mention('y')} is an ordered categorical, {' < '.join(map(shown, said))}, but the "
                     f"rule was fitted with the order {listed(fitted_order)}"
                 ),
-                remedy=f"pass y.astype(str), with {argument('order')} if you do not mean that of the rule",
+                remedy=f"pass y.astype(str), and {argument('order')} for an order other than that of the rule",
             )
     return tuple(said or fitted_order for said, fitted_order in zip(schema.order, kept, strict=True))
 

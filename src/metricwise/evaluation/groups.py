@@ -165,8 +165,8 @@ def _score_group(group: GroupRows, aim: AveragedMetric, name: str) -> tuple[Scor
         raise InvalidParameter(
             "metrics",
             problem=(
-                f"metrics: {name} is the same whatever is predicted in the group {group.name!r}, because no "
-                "row of it is of a class that it is about"
+                f"metrics: {name} is the same for all predictions in the group {group.name!r}, because none "
+                "of its rows has a class that the metric depends on"
             ),
             remedy="leave the metric out, or provide such rows",
         )

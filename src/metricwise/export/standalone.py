@@ -9,7 +9,7 @@ import math
 
 
 def total_of(numbers):
-    """Add up in order: sum() of newer Pythons rounds otherwise."""
+    """Return the sum in order, because sum() rounds differently in newer Python versions."""
     total = numbers[0]
     for number in numbers[1:]:
         total += number
@@ -17,7 +17,7 @@ def total_of(numbers):
 
 
 def read(probabilities, classes, normalize):
-    """Return the checked probabilities of all classes, and whether that of the second class was given alone."""
+    """Return the checked probabilities of all classes, and whether only that of the second class was given."""
     if len(classes) == 2 and not normalize and not hasattr(probabilities, "__len__"):
         p = float(probabilities)
         if not 0.0 <= p <= 1.0:
@@ -58,7 +58,7 @@ def scores(rule, eta, total):
 
 
 def decision(rule, probabilities, classes, normalize):
-    """Return the position of the decision: the first of least expected loss."""
+    """Return the position of the first decision with the lowest expected loss."""
     eta, positive = read(probabilities, classes, normalize)
     if "temperature" in rule:
         eta = recalibrated(rule, eta, positive)
@@ -67,7 +67,7 @@ def decision(rule, probabilities, classes, normalize):
 
 
 def mixed(state):
-    """Return 64 bits that look drawn at random: the mixer of SplitMix64."""
+    """Return 64 pseudo-random bits, from the mixer of SplitMix64."""
     state &= 0xFFFFFFFFFFFFFFFF
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
@@ -85,7 +85,7 @@ def drawn(seed, key, output, edges):
 
 
 def group_or_other(group, groups):
-    """Return the group as the tables have it; None for one that they do not have, and for one of another type."""
+    """Return the group as in the tables, None if it is unknown; raise an error if only its type differs."""
     name = tuple(group) if isinstance(group, (list, tuple)) else (group,)
     if name in groups:
         return name
@@ -96,7 +96,7 @@ def group_or_other(group, groups):
 
 
 def known_group(group, groups):
-    """Return the group as the tables have it, or refuse one that there is no rule for."""
+    """Return the group as in the tables; raise an error if there is no rule for it."""
     name = tuple(group) if isinstance(group, (list, tuple)) else (group,)
     if name not in groups:
         raise ValueError(f"group must be one of {list(groups)!r}, got {group!r}.")

@@ -99,7 +99,7 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
         R = 3 * n_rounds of them; 2 * n_rounds where there are but two blocks.
     """
     rows = problem.source.rows
-    _check_labelled(problem)
+    check_labelled(problem)
     if problem.dependence is None:
         # Sums over rows are then the same to the last bit in whatever order the rows came.
         problem = problem.take(_content_order(problem, [_strata(problem)]))
@@ -140,7 +140,7 @@ def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
     return np.asarray(block, dtype=np.intp)[cluster]
 
 
-def _check_labelled(problem: InMemory) -> None:
+def check_labelled(problem: InMemory) -> None:
     """Refuse labels of fewer than two independent rows: a rule fitted to one has none to be judged on."""
     rows = problem.source.rows
     assert rows.codes is not None
@@ -156,11 +156,11 @@ def _check_labelled(problem: InMemory) -> None:
             "proba",
             problem=(
                 f"{mention('proba')} and y must have at least two independent rows with labels, because "
-                "rules fitted to some rows are judged on the others, got one"
+                "rules are evaluated on rows left out, got one"
             ),
             remedy=(
                 f"add rows, or pass {argument('confusion', 'labels')} and {argument('recalibrate', False)} "
-                f"(with constraints also {argument('confidence', None)}), so that nothing is judged"
+                f"(with constraints also {argument('confidence', None)}), to skip the evaluation"
             ),
         )
 

@@ -100,8 +100,8 @@ def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> Fit
     upper = max(aware.upper_bound if aware.upper_bound is not None else aware.value, reached)
     more = upper - reached
     text = (
-        f"Local: found by a search over rules that do not use the group. A rule that uses it would reach "
-        f"{upper:.4g}, {more:.2g} more{', which no rule exceeds' if proved else ''}."
+        "Local optimum among rules that do not use the group. A rule that uses the group would reach "
+        f"{upper:.4g}, an improvement by {more:.2g}{', the maximum over all rules' if proved else ''}."
     )
     certificate = replace(fitted.certificate, upper_bound=upper if proved else None, alternative=aware.value)
     notes = (Note(NoteKind.GROUPS, text), *fitted.notes)

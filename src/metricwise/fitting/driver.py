@@ -70,7 +70,7 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
         if task.groups is not None:
             from .by_group import values_by_group
 
-            text = "No constraint is about groups, so one rule decides all of them; by_group has the results of each."
+            text = "No constraint depends on groups, so all groups have one rule; by_group has the results of each."
             notes.append(Note(NoteKind.GROUPS, text))
             by_group = values_by_group(problem, task.groups, fitted.rule)
     rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints)
@@ -87,16 +87,16 @@ def _data_notes(problem: Problem, argmax_is_better: bool) -> Iterator[Note]:
     unlearnt = np.flatnonzero(problem.keeps_argmax)
     if len(unlearnt):
         listing = ", ".join(map(str, unlearnt[:10])) + (", ..." if len(unlearnt) > 10 else "")
-        yield Note(NoteKind.DATA, f"Outputs without labels or with only one class keep plain argmax: {listing}.")
+        yield Note(NoteKind.DATA, f"Outputs without labels or with only one class use argmax: {listing}.")
     if argmax_is_better:
-        yield Note(NoteKind.WARNING, f"Plain argmax does better on these rows: try {argument('recalibrate', True)}.")
+        yield Note(NoteKind.WARNING, f"Argmax is better on the given rows: try {argument('recalibrate', True)}.")
     if problem.dependence is not None and problem.labelled:
         yield Note(NoteKind.DATA, problem.dependence.describe())
     source = problem.source
     if isinstance(source, MemorySource) and source.n_rows >= _MIN_ROWS_TO_WARN and source.rows.all_right():
         yield Note(
             NoteKind.WARNING,
-            "The most probable class is right in every row: are these rows that the model was trained on? Use "
+            "The most probable class is correct in every row, as is common for rows that the model was trained on. Use "
             "out-of-fold probabilities, such as those of cross_val_predict.",
         )
 
@@ -131,7 +131,7 @@ def fit_plain(task: FitTask) -> FittedRule:
 
 
 def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:
-    """Count plain argmax."""
+    """Count argmax."""
     read_before = problem.source.passes.entries
     oracle, rule = problem.oracle(), argmax_rule(problem)
     confusion = oracle.confusions([rule.loss])[0]

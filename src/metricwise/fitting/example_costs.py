@@ -56,7 +56,7 @@ def refuse_beside_costs(metric: Any, others: Mapping[str, Any]) -> None:
             named[0],
             problem=(
                 f"{named[0]} must be left out if {argument('cost')} gives costs per row, because each row "
-                "is decided by its own costs and nothing is optimised"
+                "has its own costs and no metric is optimised"
             ),
         )
 
@@ -124,22 +124,22 @@ def fit_example_costs(task: FitTask) -> FittedRule:
 
 def _notes(problem: Problem, gain: Gain | None, heaviest: float) -> Iterator[Note]:
     """What the user should know of the rule."""
-    yield Note(NoteKind.OUTCOME, "Every row gets the decision with the least expected cost, by its own costs.")
+    yield Note(NoteKind.OUTCOME, "Each row gets the decision with the lowest expected cost.")
     if gain is None:
         return
     yield Note(
         NoteKind.SELECTION,
-        f"On rows that resamples left out, it saves {gain.estimate:.3g} per row compared with argmax (95 % interval "
-        f"{gain.low:.3g} to {gain.high:.3g}).",
+        f"Estimated saving over argmax on new data: {gain.estimate:.3g} per row (95 % interval {gain.low:.3g} to "
+        f"{gain.high:.3g}).",
     )
     if gain.estimate <= 0:
-        text = "Argmax did no worse on these rows: check the costs and the probabilities."
+        text = "The rule is not better than argmax on the given rows: check the costs and the probabilities."
         yield Note(NoteKind.WARNING, text)
     if heaviest > _MOST_CARRIED:
         yield Note(
             NoteKind.WARNING,
-            f"Ten rows account for {100 * heaviest:.0f} % of the variance of the savings; amounts larger than in these "
-            "rows are not reflected in the estimate.",
+            f"Ten rows account for {100 * heaviest:.0f} % of the variance of the savings; the estimate does not "
+            "account for amounts larger than those in the given rows.",
         )
     if problem.dependence is not None:
         yield Note(NoteKind.DATA, problem.dependence.describe())
@@ -169,7 +169,7 @@ def _mean(values: FloatArray, weight: FloatArray) -> float:
 
 def _judge(task: FitTask, rule: CostRule, recalibrate: bool) -> tuple[Gain, Estimate, float]:
     """Return savings over argmax and minus the cost on rows that the link was not fitted to, and what ten rows add."""
-    task.stage("judging rows that were left out")
+    task.stage("evaluating rules on rows left out")
     judges, decided, eta = _left_out(judging_rows(task.problem)[0], rule, recalibrate, task.seed)
     rows = judges.source.rows
     assert rows.cost is not None

@@ -91,15 +91,14 @@ class Selection:
         if self.recipe is None:
             best = max(self.candidates, key=lambda candidate: candidate.gain)
             return (
-                "Plain argmax: no rule is expected to gain on new rows, judged by rows that it was not fitted "
-                f"to; the best recipe tried, {best.recipe}, had a gain of {best.gain:+.2g} with a standard "
-                f"error of {best.std_error:.2g}."
+                "Argmax is kept: no candidate is expected to improve the metric on new data (best: "
+                f"{best.recipe}, gain {best.gain:+.2g} +- {best.std_error:.2g})."
             )
         gain = self.gain
         return (
-            f"FitStrategy: {self.name}. Estimated gain over argmax on new rows: {gain.estimate:+.3g} (95 % interval "
-            f"{gain.low:+.3g} to {gain.high:+.3g}), from the rows that resamples left out. The rule is made for new "
-            "rows; on the given ones another may be slightly better."
+            f"Candidate: {self.name}. Estimated gain over argmax on new data: {gain.estimate:+.3g} (95 % interval "
+            f"{gain.low:+.3g} to {gain.high:+.3g}). The rule is chosen for new data; another may be slightly better on "
+            "the given rows."
         )
 
 
@@ -137,7 +136,7 @@ def select(
     link = links_of(rows, resamples, recipes[0].recalibrate)
     stage("fitting rules to resamples")
     bags = fit_bags(rows if tangent is None else replace(rows, aim=tangent), resamples, recipes, solver, link)
-    stage("judging rows that were left out")
+    stage("evaluating rules on rows left out")
     names = [str(recipe) for recipe in recipes]
     together = whole and not any(bag.mixtures for bag in bags)
     if together:  # else all rows are fitted once, by the better recipe

@@ -32,7 +32,7 @@ def default_strategies() -> list[FitStrategy]:
 
 @dataclass(frozen=True)
 class Strategy(Parameters):
-    """How the rule is looked for; everything is chosen by default.
+    """Settings of the search for a rule; by default, all are chosen automatically.
 
     Can be passed as `strategy`. In an estimator its fields can be searched over, as in ``strategy__recalibrate``.
 
@@ -45,7 +45,7 @@ class Strategy(Parameters):
         Whether to first recalibrate the probabilities with a temperature and a bias per class, fitted to the labels;
         "auto" does. If this or `confusion` is "auto", rules are fitted to resamples of the rows (with labels and with
         probabilities, unless `confusion` fixes which), and their average is judged on the rows that the resamples leave
-        out: plain argmax is returned if it is no worse, and `Solution.gain` estimates what the rule adds on new rows.
+        out: argmax is returned if it is no worse, and `Solution.gain` estimates the gain on new data.
         With more than 20,000 rows, a sample is used to judge the rule, which is fitted to all rows. Fixing both
         parameters switches this off.
     solver : str or Solver, default="auto"

@@ -1,4 +1,4 @@
-"""How far rows in time depend on one another: the length of stretches of time that are taken to be independent.
+"""How far rows in time depend on one another: the length of time periods that are taken to be independent.
 
 Must not know metrics, nor how intervals are made.
 """
@@ -34,7 +34,7 @@ _MAX_OUTPUTS = 8  # whose probabilities are compared with labels
 
 
 def in_stretches(source: MemorySource, influences: Iterable[FloatArray], length: int | None) -> MemorySource:
-    """Return a source whose rows are clustered by stretches of time, so long that these are independent.
+    """Return a source whose rows are clustered by time periods, so long that these are independent.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def in_stretches(source: MemorySource, influences: Iterable[FloatArray], length:
 
 
 def dependence_length(series: Sequence[FloatArray], n_rows: int) -> int:
-    """Return the length of stretches of time whose means of several series are nearly independent.
+    """Return the length of time periods whose means of several series are nearly independent.
 
     The mean spectrum of the slowest frequencies, of periods above the cube root of N, is fitted by that of an
     autoregression of order 1 beside noise, by Whittle's likelihood. The mean of a stretch of L rows misses the share

@@ -39,7 +39,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Gain(Estimate):
-    """Estimate of the gain of a rule over argmax on new rows, corrected for having been chosen on the given ones.
+    """Estimate of the gain of a rule over argmax on new rows, corrected for selection bias.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Recorded:
     value : float
         Value for the rule, counted with the labels, or in expectation without labels.
     baseline : float
-        Value for plain argmax, counted in the same way.
+        Value for argmax, counted in the same way.
 
     See Also
     --------
@@ -144,7 +144,7 @@ class ConstraintResult:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe, which is a way to fit a rule, that was compared with others.
+    """A candidate way to fit a rule, and its estimated gain.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Candidate:
     value : float
         The metric on rows that the rules were not fitted to.
     gain : float
-        Difference between this value and that of plain argmax.
+        Difference between this value and that of argmax.
     std_error : float
         Standard error of the gain.
     recorded : dict of str to float
@@ -186,7 +186,7 @@ class Comparison:
     value : Estimate
         The metric of the rule on the given rows, with a 95 % interval for the population that they are drawn from.
     baseline : Estimate
-        The same for the baseline: plain argmax, or another rule.
+        The same for the baseline: argmax, or another rule.
     difference : Estimate
         ``value - baseline``. Its interval is that of the paired difference, which is narrower than the other two would
         suggest because both are counted on the same rows.

@@ -82,7 +82,7 @@ def _figures(summary: dict[str, Any]) -> list[Html]:
     ]
     if gain is not None:
         estimate, low, high = (number(gain[key], True) for key in ("estimate", "low", "high"))
-        label = "saved on new rows" if figures["lower_is_better"] else "gain on new rows"
+        label = "saved on new data" if figures["lower_is_better"] else "gain on new data"
         pairs.append((label, f"{estimate} [{low}, {high}]"))
     return [
         tag("span", tag("span", label, class_="mw-label"), tag("span", value, class_="mw-big"))
@@ -96,7 +96,7 @@ def _path(summary: dict[str, Any]) -> Html | None:
     missing = summary["missing"].get("path")
     if missing is None or not missing["failed"]:
         return None
-    return tag("p", f"There is no curve: {missing['reason']}", class_="mw-missing")
+    return tag("p", f"No curve: {missing['reason']}", class_="mw-missing")
 
 
 def _constraints(constraints: list[dict[str, Any]]) -> Html | None:
@@ -104,12 +104,12 @@ def _constraints(constraints: list[dict[str, Any]]) -> Html | None:
         (
             constraint["name"],
             number(constraint["value"]),
-            "kept" if constraint["kept"] else "broken",
+            "satisfied" if constraint["kept"] else "violated",
             constraint["words"],
         )
         for constraint in constraints
     ]
-    return table(("constraint", "value", "here", "on new rows"), rows) if rows else None
+    return table(("constraint", "value", "given rows", "new data"), rows) if rows else None
 
 
 def _groups(groups: list[dict[str, Any]]) -> Html | None:
@@ -131,7 +131,7 @@ def _rule(summary: dict[str, Any]) -> list[Html | None]:
         tag("p", rule_table["caption"]) if rule_table["caption"] else None,
         table(rule_table["head"], rows[:_MAX_RULE_ROWS]),
         _more(len(rows) + rule_table["more"] - _MAX_RULE_ROWS),
-        tag("details", tag("summary", "In words"), description),
+        tag("details", tag("summary", "Description"), description),
     ]
 
 

@@ -255,7 +255,7 @@ def _figures(subject: Subject) -> dict[str, Any]:
 def _constraint(constraint: ConstraintResult) -> dict[str, Any]:
     numbers = {key: _number(getattr(constraint, key)) for key in ("low", "high", "value", "margin", "price")}
     sure = constraint.confidence
-    text = "no promise for new rows" if sure is None else f"holds on new rows with {percent(sure)} confidence"
+    text = "not guaranteed on new data" if sure is None else f"holds on new data with {percent(sure)} confidence"
     new = _interval(constraint.on_new_rows)
     return {"name": constraint.name, **numbers, "on_new_rows": new, "kept": _is_kept(constraint), "words": text}
 
@@ -295,7 +295,7 @@ def advice(view: View) -> tuple[str, str]:
     >>> p = rng.beta(1, 3, 2000)
     >>> y = (rng.random(2000) < p).astype(int)
     >>> print(advice(mw.optimize(p, y, "f1"))[1])
-    Use the rule: on new rows it adds about 0.141 to f1 (at least 0.092 by the 95 % interval).
+    Use the rule: on new data it adds about 0.142 to f1 (at least 0.094 by the 95 % interval).
     """
     return _advice(Subject(view.rule, view, None))
 
@@ -307,46 +307,46 @@ def _advice(subject: Subject) -> tuple[str, str]:
     if view.constraints:
         return _advice_on_constraints(subject, view)
     if view.outcome is Outcome.ARGMAX:
-        return "no", "Keep plain argmax: no rule that was tried is expected to do better on new rows."
+        return "no", "Use argmax: no candidate is expected to be better on new data."
     gain, new = view.gain, view.value_on_new_rows
     if gain is not None:
         adds = improvement(name, gain.estimate, None if new is None else new.estimate, "about ", loss=loss)
-        about = f"on new rows it {adds}"
+        about = f"on new data it {adds}"
         if gain.low > 0:
             least = f"{'by ' if loss else ''}at least {number(gain.low)}"
             return "yes", f"Use the rule: {about} ({least} by the 95 % interval)."
         if gain.estimate > 0:
             return (
                 "maybe",
-                f"The rule is likely to help: {about}, but the 95 % interval includes zero: the gain may be none.",
+                f"The rule is likely to help: {about}, but the 95 % interval includes zero.",
             )
         change = number(0.0 - gain.estimate if loss else gain.estimate, True)
-        return "no", f"Keep plain argmax: on new rows the rule changes {name} by about {change}."
+        return "no", f"Use argmax: on new data the rule changes {name} by about {change}."
     difference = view.value - view.baseline
     adds = improvement(name, difference, view.value, loss=loss)
     if view.counted == "expected" and difference > 0:
-        return "maybe", f"The rule {adds}, if the probabilities are right; pass labels to check."
+        return "maybe", f"The rule {adds}, if the probabilities are calibrated; pass labels to check."
     if view.counted == "expected":
-        return "no", "The rule gains nothing, as far as the probabilities can tell; pass labels to check."
+        return "no", "The rule has no expected gain under the given probabilities; pass labels to check."
     return (
         "maybe",
-        f"On the given rows, the rule {adds}; on new rows it will gain less, by an amount that has not been estimated.",
+        f"On the given rows, the rule {adds}; the gain on new data is smaller and has not been estimated.",
     )
 
 
 def _advice_on_constraints(subject: Subject, view: View) -> tuple[str, str]:
     broken = [constraint.name for constraint in view.constraints if not _is_kept(constraint)]
     if broken:
-        return "no", f"Do not rely on the rule: it violates {', '.join(broken)} on the given rows."
+        return "no", f"Do not use the rule: it violates {', '.join(broken)} on the given rows."
     n, new = len(view.constraints), view.value_on_new_rows
     what = "the constraint" if n == 1 else "both constraints" if n == 2 else f"all {n} constraints"
     name, shown = subject.displayed(subject.metric, view.value if new is None else new.estimate)
-    value = f"{name} is {number(shown)}" if new is None else f"{name} is about {number(shown)} on new rows"
+    value = f"{name} is {number(shown)}" if new is None else f"{name} is about {number(shown)} on new data"
     levels = [constraint.confidence for constraint in view.constraints if constraint.confidence is not None]
     if len(levels) == n:
-        holds = f"this holds on new rows with {percent(min(levels))} confidence"
+        holds = f"this holds on new data with {percent(min(levels))} confidence"
         return "yes", f"Use the rule to satisfy {what}: {holds}, and {value}."
-    return "maybe", f"The rule satisfies {what} on the given rows, but not necessarily on others; {value}."
+    return "maybe", f"The rule satisfies {what} on the given rows, but not necessarily on new data; {value}."
 
 
 def _advice_on_rows(subject: Subject) -> tuple[str, str]:
@@ -363,7 +363,7 @@ def _advice_on_rows(subject: Subject) -> tuple[str, str]:
         return "no", f"Do not use the rule: on these rows it {verb} {name} by {number(-gain.estimate)}, {ends}."
     return (
         "maybe",
-        f"These rows do not distinguish the rule from plain argmax: {name} changes by "
+        f"No clear difference between the rule and argmax on these rows: {name} changes by "
         f"{number(change.estimate, True)}, {ends}.",
     )
 
@@ -415,13 +415,13 @@ def _beside_top(subject: Subject, curve: Curve) -> str | None:
     view = subject.view
     where = f"where {subject.metric_name} is {'lowest' if subject.lower_is_better else 'highest'}"
     if view is None:
-        return f"The rule was not fitted to these rows, so it need not be {where} on them."
+        return f"The rule was not fitted to these rows, so it is not necessarily {where}."
     if view.constraints:
         return f"The rule is not {where}, because it must satisfy the constraints."
     if view.candidates:
         return (
-            f"The rule is not {where} on these rows, because it is made for new rows: it is "
-            "the mean of rules that were fitted to resamples of these rows, on recalibrated probabilities."
+            f"The rule is not {where} on these rows, because it is chosen for new data: it is the mean of rules fitted "
+            "to resamples of these rows, with recalibrated probabilities."
         )
     return None
 
@@ -585,7 +585,7 @@ def _facts(subject: Subject) -> list[list[str]]:
 def _technical(subject: Subject) -> list[list[str]]:
     """Return facts of the solver, as pairs of text."""
     view, metadata = subject.view, subject.rule.metadata
-    pairs = [("Recipe", metadata.recipe), ("Made by metricwise", metadata.metricwise)]
+    pairs = [("Recipe", metadata.recipe), ("Version of metricwise", metadata.metricwise)]
     if view is not None:
         bound, alternative = view.upper_bound, view.alternative
         pairs += [

@@ -82,8 +82,8 @@ def _choose(choice: str) -> ModuleType:
     except ImportError as error:
         if choice == "compiled":
             raise ImportError(
-                f"metricwise: {VARIABLE} is 'compiled', but the compiled kernels are not there ({error}); install "
-                "metricwise again with a C compiler at hand, or leave the variable unset."
+                f"metricwise: {VARIABLE} is 'compiled', but the compiled kernels are not available ({error}); "
+                "reinstall metricwise with a C compiler, or leave the variable unset."
             ) from error
         return _numpy
     return cast(ModuleType, _compiled)

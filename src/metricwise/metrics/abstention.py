@@ -77,7 +77,7 @@ class AbstentionCost:
 
 @dataclass(frozen=True)
 class Abstention(Parameters):
-    """Abstention of a rule from deciding about a row: its cost and its label.
+    """Cost and label of the abstentions of a rule.
 
     Can be passed as `abstain`, where a number or True stand for an abstention of that cost with the default label.
 

@@ -571,7 +571,7 @@ class FractionalLinear(_FormMetric):
     A, B : array-like of shape (K, K)
         Numerator and denominator.
     zero_division : float, optional
-        The value at 0/0. None (the default) means that the denominator must be positive whatever is predicted, which
+        The value at 0/0. None (the default) means that the denominator must be positive for all predictions, which
         is checked when the class priors are known.
     limits : (float, float), optional
         The range, if it is known.
@@ -625,7 +625,7 @@ class FractionalLinear(_FormMetric):
             raise InvalidParameter(
                 "B",
                 problem=(
-                    "the denominator <B, C> must be positive whatever is predicted, but with these class "
+                    "the denominator <B, C> must be positive for all predictions, but with these class "
                     f"priors it can be as small as {float(np.min(den_lo)):.6g}"
                 ),
                 remedy=f"increase B, or set {argument('zero_division')}",

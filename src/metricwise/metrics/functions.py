@@ -349,7 +349,7 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
     if len(needed) == 2 and needed[1] in _NO_LABELS:
         raise InvalidParameter(
             "metric",
-            problem=f"{function_name(function)} judges {_NO_LABELS[needed[1]]}, not decisions",
+            problem=f"{function_name(function)} evaluates {_NO_LABELS[needed[1]]}, not decisions",
             remedy="choose a metric of decisions, such as 'f1'",
             owner="metric",
         )
@@ -369,7 +369,7 @@ def unclear_direction(function: Any, parameters: Mapping[str, Any]) -> ValueErro
     return InvalidParameter(
         "metric",
         problem=(
-            f"{name} is a loss or an error by its name, and a metric is maximised; to minimise it, pass "
+            f"{name} looks like a loss, but metrics are maximised; to minimise it, pass "
             f"{call}; pass True instead if greater values are better"
         ),
         owner="metric",

@@ -259,7 +259,7 @@ class ClassRatio(OneVsRest):
         above, below = (terms.pooled(n_classes, undecided) for terms in (self.numerator, self.denominator))
         if self.denominator.hit != 0 or undecided:
             return FractionalLinear(above, below, self.zero_division, self.range)
-        # Shares of all classes sum to 1, so that without hits the denominator is the same whatever is predicted.
+        # Shares of all classes sum to 1, so that without hits the denominator is the same for all predictions.
         return Linear(divide(above, below, self.zero_division), self.range)
 
 

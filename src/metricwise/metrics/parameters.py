@@ -100,7 +100,7 @@ def _positive(classes: Sequence[Any] | None) -> int:
     name = f"f1[{second if str(second).isidentifier() else written(second)}]"
     raise InvalidParameter(
         "pos_label",
-        problem=f"it is ambiguous which of the classes {first!r} and {second!r} is the positive one",
+        problem=f"the positive class is ambiguous: {first!r} or {second!r}",
         remedy=(
             f"set {argument('pos_label', first)} or {argument('pos_label', second)}, or name the class in "
             f"the metric, such as {name!r}"
@@ -134,9 +134,10 @@ def require_order(order: Sequence[Any] | None, classes: Sequence[Any]) -> None:
         raise InvalidParameter(
             "metric",
             problem=(
-                "the metric depends on the order of the classes, which words do not have; pass "
-                f"{argument('order', text='[lowest, ..., highest], to the call or to the metric')}. The classes, in no "
-                f"order, are {', '.join(map(repr, classes))}; {argument('classes')} names columns and sets no order"
+                "the metric depends on the order of the classes, which text labels do not define; pass "
+                f"{argument('order', text='[lowest, ..., highest], to the call or to the metric')}. The classes "
+                f"are {', '.join(map(repr, classes))}; {argument('classes')} names the columns and does "
+                "not define an order"
             ),
         )
 

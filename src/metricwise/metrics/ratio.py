@@ -230,7 +230,7 @@ class MicroF1(Metric):
         if self._takes_first and not self_ordered(classes):
             raise InvalidParameter(
                 "negative_label",
-                problem=f"it is ambiguous which of the classes {list(classes)} is the negative one",
+                problem=f"the negative class is ambiguous: one of {list(classes)}",
                 remedy=f"set it, as in MicroF1(negative_label={classes[0]!r})",
             )
 

@@ -21,8 +21,8 @@ from .registry import get_metric
 
 __all__ = ["Known", "Unwrapped", "known_function", "known_loss", "unwrap"]
 
-_RANKING = "judges the order of the scores"
-_PROBABILITY = "judges the probabilities themselves"
+_RANKING = "evaluates the order of the scores"
+_PROBABILITY = "evaluates the probabilities themselves"
 
 _ONE_CLASS = {
     "f1_score": "f1",

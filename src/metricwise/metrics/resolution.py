@@ -37,9 +37,9 @@ SUFFIXES = tuple(_OVER_OUTPUTS)
 _ALIASES = {"matthews_corrcoef": "mcc"}
 _WHOLE_ROWS = ("accuracy", "accuracy_score", "zero_one_loss")
 
-_RANKING = "judges the order of the scores, not decisions; choose a metric of decisions, such as 'f1'"
-_PROBABILITY = "judges the probabilities themselves, not decisions; choose a metric of decisions, such as 'f1'"
-_CLUSTERING = "compares clusterings, whatever their labels; for agreement of labels use 'kappa' or 'mcc'"
+_RANKING = "evaluates the order of the scores, not decisions; choose a metric of decisions, such as 'f1'"
+_PROBABILITY = "evaluates the probabilities themselves, not decisions; choose a metric of decisions, such as 'f1'"
+_CLUSTERING = "compares clusterings and ignores the labels; for agreement of labels use 'kappa' or 'mcc'"
 _REGRESSION = "is for numbers, not classes; for ordered classes use 'ordinal', 'squared_ordinal' or 'quadratic_kappa'"
 
 _REFUSED = {
@@ -47,7 +47,7 @@ _REFUSED = {
         ("average_precision", "roc_auc", "roc_auc_ovo", "roc_auc_ovo_weighted", "roc_auc_ovr", "roc_auc_ovr_weighted"),
         _RANKING,
     ),
-    "top_k_accuracy": "judges the k most probable classes of a row, not one decision; use 'accuracy'",
+    "top_k_accuracy": "evaluates the k most probable classes of a row, not one decision; use 'accuracy'",
     **dict.fromkeys(("d2_brier_score", "d2_log_loss_score", "neg_brier_score", "neg_log_loss"), _PROBABILITY),
     "positive_likelihood_ratio": (
         "has no maximum: it grows without bound as false positives vanish; use 'f1' or 'precision'"

@@ -328,7 +328,7 @@ class Oracle(Protocol):
         ----------
         losses : sequence of R Loss
         linked : bool, default=True
-            Whether decisions are based on the probabilities after the link; False for plain argmax.
+            Whether decisions are based on the probabilities after the link; False for argmax.
         """
         ...
 

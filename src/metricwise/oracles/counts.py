@@ -246,7 +246,7 @@ class Counts:
         losses : sequence of R Loss
             Of D decisions, which are the K classes unless the schema has more of them. No row is of those.
         linked : bool, default=True
-            False: decided by the probabilities before the link, as plain argmax is.
+            False: decided by the probabilities before the link, as argmax is.
         """
         if linked or self.link is None:
             sums = self._linked_sums(losses)

@@ -316,6 +316,6 @@ def mixed(tensors: FloatArray, shares: FloatArray) -> FloatArray:
 
 
 def argmax_rule(problem: Problem) -> WeightedRule:
-    """Return the rule of plain argmax, in the user's labels."""
+    """Return the rule of argmax, in the user's labels."""
     schema = problem.schema
     return anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions).named(schema, None)

@@ -231,7 +231,7 @@ def _positive_place(label: Any, pair: list[Any], title: str) -> int:
             return pair.index(positive)
         raise InvalidParameter(
             "pos_label",
-            problem=f"it is ambiguous which of the classes {pair[0]!r} and {pair[1]!r} is the positive one{title}",
+            problem=f"the positive class{title} is ambiguous: {pair[0]!r} or {pair[1]!r}",
             remedy=f"set {argument('pos_label', pair[0])} or {argument('pos_label', pair[1])}",
         )
     if label not in pair:

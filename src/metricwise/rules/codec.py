@@ -378,8 +378,8 @@ OUTPUT_NAMES = JsonField("output_names", NAMES_SCHEMA, nullable(read_names))
 ABSTAIN_LABEL = JsonField(
     "abstain_label",
     {
-        "description": "What a rule that may abstain says then: one more decision about every output, behind its "
-        "classes. Left out where the rule never abstains.",
+        "description": "Label of an abstention: one more decision for every output, after its classes. Omitted if the "
+        "rule never abstains.",
         **LABEL_SCHEMA,
     },
     read_label,

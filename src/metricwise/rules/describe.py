@@ -55,7 +55,10 @@ def _shared_threshold(rule: Any) -> list[str]:
     threshold = float(replace(rule, link=None).thresholds[0])
     if rule.abstain_label is not None or not np.isfinite(threshold):
         return []
-    return [f"One threshold for all outputs, {threshold:.4g} on their recalibrated probabilities; on the model's own:"]
+    return [
+        f"One threshold for all outputs, {threshold:.4g} on their recalibrated probabilities; thresholds on the "
+        "model's probabilities:"
+    ]
 
 
 def _same_labels(rule: Any) -> bool:
@@ -85,16 +88,14 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
                     f"{abstain}."
                 ]
             lines = _weight_lines(ordered, weight[places], bonus[places])
-            return lines if least is None else [*lines, f"Abstain, {abstain}, if that is below {least:.4g}."]
+            return lines if least is None else [*lines, f"Abstain ({abstain}) if the maximum is below {least:.4g}."]
 
 
 def _threshold_sentence(form: Threshold, negative: str, positive: str) -> str:
     threshold = form.value
     if np.isnan(threshold):
         below = np.nextafter(form.last, np.inf)
-        return (
-            f"Predict {positive} when its probability is below {below:.4g} (inverted: low, not high), else {negative}."
-        )
+        return f"Predict {positive} when its probability is below {below:.4g} (inverted threshold), else {negative}."
     if np.isinf(threshold):
         return f"Always predict {positive if threshold < 0 else negative}."
     return f"Predict {positive} when its probability exceeds {threshold:.4g}, else {negative}."
@@ -107,10 +108,10 @@ def _regions_sentence(regions: tuple[Region, ...], positive: str, abstain: str) 
     ]
     if len(regions) == 1:
         return f"Always {decisions[0]}."
-    start = f"By the probability of {positive}: up to {regions[0].high:.4g} {decisions[0]}, "
+    start = f"By the probability of {positive}: up to {regions[0].high:.4g} {decisions[0]}; "
     if len(regions) == 2:
         return f"{start}above {decisions[1]}."
-    return f"{start}from {regions[2].low:.4g} on {decisions[2]}, between the two {decisions[1]}."
+    return f"{start}from {regions[2].low:.4g} {decisions[2]}; in between {decisions[1]}."
 
 
 def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
@@ -137,7 +138,7 @@ def _cut_lines(labels: list[str], grades: FloatArray, cuts: FloatArray) -> list[
     shown = [f"{cut + 0.0:.4g}" for cut in cuts[:_MAX_CLASSES]]
     more = [f"and {len(cuts) - _MAX_CLASSES} more"] if len(cuts) > _MAX_CLASSES else []
     return [
-        f"Predict by the expected grade, rounded at the cut points {', '.join([*shown, *more])}.",
+        f"Predict the expected grade, rounded at the cut points {', '.join([*shown, *more])}.",
         f"Grades: {_listed(labels, grades)}.",
     ]
 
@@ -146,7 +147,9 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
     """A table of losses, (K, K), or (K, K + 1) where the rule may abstain."""
     columns = labels if abstain is None else [*labels, abstain]
     if len(labels) > _MAX_CLASSES:
-        return [f"Predict the class of least expected loss, by a table of {len(labels)} x {len(columns)} losses."]
+        return [
+            f"Predict the class with the lowest expected loss, from a {len(labels)} x {len(columns)} table of losses."
+        ]
     # Row constants change no decision: each row is shown against its least loss.
     cells = [[f"{value:.4g}" for value in row - row.min()] for row in full]
     first = max(len(label) for label in ["true", *labels])
@@ -155,8 +158,8 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
     table = [
         "  ".join([head.ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]) for head, *row in rows
     ]
-    what = "Predict the class of least expected loss" + ("" if abstain is None else f", or abstain: {abstain}")
-    return [f"{what}. Losses of predicting each column:", *table]
+    what = "Predict the class with the lowest expected loss" + ("" if abstain is None else f", or abstain: {abstain}")
+    return [f"{what}. Losses by true class (rows) and predicted class (columns):", *table]
 
 
 def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_costs: bool = False) -> list[str]:
@@ -168,13 +171,13 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
     bias = link.bias[m, : len(labels)]
     if t == 1 and not (bias - bias[0]).any():
         return []
-    effect = "as extreme as they were" if t == 1 else "less extreme" if t < 1 else "more extreme"
+    effect = "equally extreme" if t == 1 else "less extreme" if t < 1 else "more extreme"
     with np.errstate(over="ignore"):  # more than any number is infinite odds
         factors = np.exp(bias - bias.mean())
         odds = np.exp(bias[1] - bias[0])
     if len(labels) == 2:
         numbers = "The threshold applies" if schema.abstain_label is None else "These numbers apply"
-        where = f"{numbers} to the model's own probability: recalibration is already taken into account"
+        where = f"{numbers} to the model's probability; recalibration is already taken into account"
         where = "Probabilities are recalibrated first" if own_costs else where
         factor = f"odds of {labels[1]} times {odds:.4g}"
     else:
@@ -186,15 +189,15 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
 def _summary_lines(rule: Any) -> list[str]:
     lines = []
     if rule.abstain_label is not None:
-        text = f"{rule.n_outputs} outputs: least expected loss, of their classes or of abstaining"
+        text = f"{rule.n_outputs} outputs: predict the class with the lowest expected loss, or abstain"
         return [f"{text}: {rule.abstain_label!r}.", *_link_summary(rule)]
     binary = rule.n_classes == 2
     if binary.any():
         lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()))
     if not binary.all():
-        shared = "one table of losses" if rule.loss.n_outputs == 1 else "a table of losses each"
+        shared = "one table of losses" if rule.loss.n_outputs == 1 else "a table of losses for each output"
         form = shared.replace("table of losses", "set of class weights") if rule.loss.is_diagonal else shared
-        lines.append(f"{int((~binary).sum())} outputs of more than two classes: least expected loss, {form}.")
+        lines.append(f"{int((~binary).sum())} outputs with more than two classes: lowest expected loss, {form}.")
     return [*lines, *_link_summary(rule)]
 
 
@@ -202,7 +205,7 @@ def _link_summary(rule: Any) -> list[str]:
     if rule.link is None:
         return []
     t = rule.link.temperature
-    scale = "; thresholds apply to the model's own probabilities" if (rule.n_classes == 2).any() else ""
+    scale = "; thresholds apply to the model's probabilities" if (rule.n_classes == 2).any() else ""
     return [
         f"Probabilities are recalibrated first, for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
         f"{np.median(t):.4g}{scale}."

@@ -31,7 +31,7 @@ T = TypeVar("T")
 _ABSTAIN_COST = JsonField(
     "abstain_cost",
     {
-        "description": "What an abstention costs; null where the costs of each row say it, or the rule never abstains.",
+        "description": "Cost of an abstention; null if the costs of each row include it or the rule never abstains.",
         "type": ["number", "null"],
     },
     nullable(lambda value, name: float(read_numbers(value, name, 0))),
@@ -47,7 +47,7 @@ _SHARED_FIELDS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class CostRule(Rule):
-    """Rule that predicts the class of least expected cost for each row, ``argmin_j sum_i cost[n, i, j] * eta_i``.
+    """Rule that predicts the class with the lowest expected cost, ``argmin_j sum_i cost[n, i, j] * eta_i``.
 
     Ties go to the lowest class. Two rules are equal if they decide alike; `metadata` is not compared.
 
@@ -96,7 +96,7 @@ class CostRule(Rule):
     output_names: tuple[str, ...] | None = field(init=False, repr=False, default=None)
     schema: Schema = field(init=False, repr=False)
     kind: ClassVar[str] = "row_costs"
-    summary: ClassVar[str] = "For each row, predict the class of least expected cost, by costs that come with the row."
+    summary: ClassVar[str] = "Predict the class with the lowest expected cost, given the costs of the row."
     needs: ClassVar[frozenset[str]] = frozenset({"cost"})
     fields: ClassVar = (LINK, _ABSTAIN_COST)
     shared_fields: ClassVar = _SHARED_FIELDS
@@ -185,12 +185,10 @@ class CostRule(Rule):
     def decision_lines(self, metadata: RuleMetadata) -> list[str]:
         """Say what the rule decides."""
         labels = ", ".join(map(repr, python_labels(self.classes[0])[:6]))
-        lines = [
-            f"For each row, predict the class of least expected cost, by the costs of that row. Classes: {labels}."
-        ]
+        lines = [f"Predict the class with the lowest expected cost, given the costs of the row. Classes: {labels}."]
         if self.abstain_label is not None:
             price = "as given by the costs of the row" if self.abstain_cost is None else f"{self.abstain_cost:g}"
-            lines.append(f"Abstain, {self.abstain_label!r}, if every class costs more than an abstention: {price}.")
+            lines.append(f"Abstain ({self.abstain_label!r}) if every class costs more than an abstention: {price}.")
         return [*lines, *link_lines(self.link, self.schema, 0, own_costs=True)]
 
     @classmethod

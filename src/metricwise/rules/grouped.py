@@ -109,7 +109,7 @@ _FIELDS = (
     JsonField(
         "groups",
         {
-            "description": "For each group its name: a label for each column that makes groups.",
+            "description": "Name of each group: a label for each column that defines groups.",
             **array_of(array_of(LABEL_SCHEMA)),
         },
         _read_groups,
@@ -117,14 +117,13 @@ _FIELDS = (
     ),
     JsonField(
         "features",
-        {"description": "Names of the columns that make groups.", **NAMES_SCHEMA},
+        {"description": "Names of the columns that define groups.", **NAMES_SCHEMA},
         nullable(read_names),
     ),
     JsonField(
         "rules",
         {
-            "description": "For each group its rule; where these are several, one of them is drawn for each row and "
-            "output.",
+            "description": "Rule of each group; if there are several, one of them is drawn for each row and output.",
             **array_of(_PART_SCHEMA),
         },
         _read_parts,
@@ -133,8 +132,7 @@ _FIELDS = (
     JsonField(
         "other",
         {
-            "description": "The rule of rows whose group is none of these, or missing. Left out where such rows are "
-            "refused.",
+            "description": "Rule for rows whose group is none of these, or missing. Omitted if such rows are refused.",
             **_PART_SCHEMA,
         },
         _read_part,

@@ -81,7 +81,7 @@ def rule_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:metricwise:rule:{codec.VERSION}",
         "title": "A decision rule of metricwise",
-        "description": "For each output, predict the class of least score, the first of them where several tie.",
+        "description": "For each output, predict the class with the lowest score; of ties, the first class.",
         "oneOf": [{"$ref": f"#/$defs/{name}"} for name in KINDS],
         "$defs": {
             **{name: _kind_schema(kind) for name, kind in KINDS.items()},

@@ -39,7 +39,7 @@ def _entry(description: str, schema: Json) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class RuleMetadata:
-    """What is known about a rule: its metric, what it was fitted on, what it promises.
+    """Metadata of a rule: its metric, the rows that it was fitted to, and its estimated results.
 
     Values are JSON values. Every field is None where nothing is known; what a file or a user adds is in `extra`.
 
@@ -76,9 +76,9 @@ class RuleMetadata:
     targets, columns : list, optional
         Names of the columns of the table that the rule was fitted to.
     date : str, optional
-        When the rule was made, if its maker said so.
+        Date of the rule, if it was given.
     ordered : list of bool, optional
-        Of earlier versions: whether the classes of each output are in the order of their scale.
+        Written by earlier versions: whether the classes of each output are in the order of their scale.
     extra : mapping of str to JSON values
         Everything else, such as a contact.
     stated : tuple of str
@@ -103,16 +103,16 @@ class RuleMetadata:
     rows: int | None = _entry("Rows that the rule was fitted on.", _COUNT)
     metricwise: str | None = _entry("Version that wrote the rule.", _TEXT)
     pos_label: Any = _entry(  # noqa: RUF009
-        "The class that the metric is of, or a list with that of each output, if its name does not say.", {}
+        "Positive class of the metric, or a list with one per output, if its name does not contain it.",
+        {},
     )
     order: Sequence[Sequence[Any] | None] | None = _entry(
-        "For each output, its classes from the lowest to the highest, which ordinal metrics go by; null where no order "
-        "is known.",
+        "For each output, its classes from the lowest to the highest, for ordinal metrics; null if no order is known.",
         _LABELS_BY_OUTPUT,
     )
     single_column: bool | None = _entry(
-        "Of two classes whose labels do not show which is the positive one: whether the rule was fitted to one column "
-        "of probabilities, that of the second, or to both.",
+        "For two classes whose labels do not identify the positive one: whether the rule was fitted to the column of "
+        "the second class alone (true), or to both columns (false).",
         {"type": "boolean"},
     )
     column_order: Sequence[Sequence[Any] | None] | None = _entry(
@@ -122,30 +122,32 @@ class RuleMetadata:
         _LABELS_BY_OUTPUT,
     )
     losses: Mapping[str, str] | None = _entry(
-        "Metrics that are minus a loss or a cost, and what people read instead.",
+        "Metrics that are the negative of a loss or cost, with the name of the loss.",
         {"type": "object", "additionalProperties": _TEXT},
     )
     abstain: bool | float | None = _entry(
-        "What abstentions counted for: a cost, or true where they are allowed without one.",
+        "Cost of an abstention, or true if abstentions are allowed without a cost.",
         {"type": ["number", "boolean"]},
     )
     class_counts: Sequence[Sequence[int]] | None = _entry(
-        "For each output, rows of each class among these.",
+        "For each output, the number of these rows of each class.",
         {"type": "array", "items": {"type": "array", "items": _COUNT}},
     )
     recipe: str | None = _entry("What was counted, and whether probabilities were recalibrated.", _TEXT)
     subject_to: Sequence[str] | None = _entry("Constraints, as they were written.", _TEXTS)
-    confidence: float | None = _entry("With which new rows keep all constraints.", {"type": "number"})
-    value: float | None = _entry("The metric on these rows.", _NUMBER_OR_NULL)
-    baseline: float | None = _entry("The metric of plain argmax on these rows.", _NUMBER_OR_NULL)
+    confidence: float | None = _entry(
+        "Confidence level at which all constraints hold jointly in the population.", {"type": "number"}
+    )
+    value: float | None = _entry("Value of the metric on these rows.", _NUMBER_OR_NULL)
+    baseline: float | None = _entry("Value of the metric for argmax on these rows.", _NUMBER_OR_NULL)
     gain: Mapping[str, float | None] | None = _entry(
-        "What the rule adds to argmax on rows it has not seen, with a 95 % interval.", _INTERVAL
+        "Estimated gain over argmax on new data, with a 95 % interval.", _INTERVAL
     )
     value_on_new_rows: Mapping[str, float | None] | None = _entry(
-        "The metric on rows it has not seen, with a 95 % interval.", _INTERVAL
+        "Estimated value of the metric on new data, with a 95 % interval.", _INTERVAL
     )
     promises: Sequence[Mapping[str, Any]] | None = _entry(
-        "Each constraint: bounds, null where there is none, and the value on these rows.",
+        "Each constraint: its bounds (null if there is none) and its value on these rows.",
         {"type": "array", "items": _CONSTRAINT},
     )
     targets: Sequence[str] | None = _entry(
@@ -156,9 +158,9 @@ class RuleMetadata:
         "the second of two classes.",
         {"type": "array", "items": _TEXTS},
     )
-    date: str | None = _entry("When the rule was made, if its maker said so.", _TEXT)
+    date: str | None = _entry("Date of the rule, if it was given.", _TEXT)
     ordered: Sequence[bool] | None = _entry(
-        "Of earlier versions: whether the classes of each output are in the order of their scale.",
+        "Written by earlier versions: whether the classes of each output are in the order of their scale.",
         {"type": "array", "items": {"type": "boolean"}},
     )
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -214,8 +216,8 @@ def as_float(value: Any) -> float | None:
 def metadata_schema() -> dict[str, Any]:
     """Return the JSON Schema of the entries."""
     return {
-        "description": "Where the rule comes from. Nothing here changes a decision about given probabilities of the "
-        "classes, and anything may be added.",
+        "description": "Origin of the rule. Entries do not affect decisions about given probabilities of the classes; "
+        "further entries may be added.",
         "type": "object",
         "properties": dict(_SCHEMAS),
     }
@@ -276,4 +278,4 @@ def headline(metadata: RuleMetadata, several: bool) -> list[str]:
         sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
         text += f", subject to {' and '.join(metadata.subject_to)}{sure}"
     loss = (metadata.losses or {}).get(metadata.metric)
-    return [f"Rule for {metadata.metric if loss is None else f'the least {loss}'}{text}."]
+    return [f"Rule for {metadata.metric if loss is None else f'the lowest {loss}'}{text}."]

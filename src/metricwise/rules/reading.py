@@ -92,8 +92,8 @@ def _in_fitted_order(proba: Any, metadata: RuleMetadata, classes: Sequence[NDArr
     if unsorted:
         said = list(dict.fromkeys(map(listed, unsorted)))
         warn(
-            "the rule was fitted to columns with names, and these have none: they are taken in the same "
-            f"order, {', '.join(said[:_MAX_LISTED])}; pass a data frame with names to be sure."
+            "the rule was fitted to named columns, but proba has no column names: columns are assumed to be in the "
+            f"same order, {', '.join(said[:_MAX_LISTED])}; pass a data frame with column names."
         )
     return turned
 
@@ -126,8 +126,8 @@ def _read_single(
         first, second = python_labels(classes[m])
         where = f" of output {m}" if len(classes) > 1 else ""
         warn(
-            f"the single column of probabilities{where} is taken as that of {shown(second)}, the second of "
-            f"the rule's classes, but the rule was fitted to two columns; pass {argument('pos_label', first)} "
+            f"the single column of probabilities{where} is assumed to be that of {shown(second)}, the second "
+            f"class of the rule, but the rule was fitted to two columns; pass {argument('pos_label', first)} "
             f"or {argument('pos_label', second)}, or both columns."
         )
     return proba

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class WeightedRule(Rule):
-    """Rule that predicts, for each output, the class of least expected loss ``argmin_j sum_i L[i, j] * eta_i``.
+    """Rule that predicts, for each output, the class with the lowest expected loss ``argmin_j sum_i L[i, j] * eta_i``.
 
     Ties go to the lowest class. Two rules are equal if they decide alike; `metadata` is not compared.
 

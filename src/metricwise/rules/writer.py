@@ -34,7 +34,7 @@ class RuleWriter(Generic[T]):
         """Write a rule that decides each row by its own costs."""
         return self.other(
             rule,
-            "exports cannot take the costs of every row",
+            "exports do not support costs per row",
             f"use rule.predict(proba, {argument('cost')}), or export a rule with one loss for all rows, from "
             "optimize(..., metrics.Cost(costs))",
         )
@@ -43,6 +43,6 @@ class RuleWriter(Generic[T]):
         """Refuse a rule that cannot be written, with a reason and what to do instead."""
         raise InvalidType(
             "rule",
-            f"not be a {type(rule).__name__}, because {reason or f'{self.target} has no form for rules of its kind'}",
+            f"not be a {type(rule).__name__}, because {reason or f'{self.target} does not support such rules'}",
             remedy=remedy or "use rule.predict(proba)",
         )

@@ -132,7 +132,7 @@ class Needs:
 def _remedy(objective: Objective, title: str | None) -> str:
     """Say which solver serves an objective."""
     if title is not None:
-        return f"use {argument('solver', 'auto')}, which picks a solver for each metric"
+        return f"use {argument('solver', 'auto')}, which chooses a solver for each metric"
     served_by = next(_SERVED_BY[form] for form in _HAS if has_form(objective, form))
     return f"use {argument('solver', served_by)} or 'auto'"
 

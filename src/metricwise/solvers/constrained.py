@@ -358,7 +358,7 @@ class Feasible:
             argmax[0] = 1.0
             return self.point(argmax, np.inf, np.zeros(0))
         known_rule = self.best_known()
-        if known_rule is not None:
+        if known_rule is not None and self._satisfies_rows(known_rule.judged):
             return known_rule
         for step in range(_STEPS):
             weights, value, prices = self.solve((), first_phase=True)
@@ -370,6 +370,14 @@ class Feasible:
             if step >= self._n_steps or not self._grow(prices, step):
                 break
         raise InfeasibleError(self.point(weights, np.inf, np.zeros(len(self.limits.constraints))))
+
+    def _satisfies_rows(self, judged: FloatArray) -> bool:
+        """Whether a confusion (M, K, K) satisfies all half-spaces, also those of levels and of small denominators."""
+        for _, space in self.rows:
+            k = space.A.shape[-1]
+            if np.sum(space.A * judged[:, :k, :k]) < space.level:
+                return False
+        return True
 
     def best_known(self) -> Point | None:
         """The best of the rules asked for that keeps the constraints by itself; None of several blocks."""

@@ -217,13 +217,13 @@ def conclude(
         return result
     advantage = mixed - objective.total(single)
     if advantage <= tol:
-        text = "No mixture of rules that was found beats a single rule."
+        text = "No mixture of rules was found that is better than a single rule."
         notes = (*result.notes, Note(NoteKind.ALTERNATIVE, text))
         return replace(result, notes=notes, alternative=max(mixed, result.value))
     if not randomized:
         text = (
-            f"The best single rule found; a mixture of rules would add {advantage:.3g} (set "
-            f"{argument('randomized', True)} to get it)."
+            f"The best single rule found; a mixture of rules would improve it by {advantage:.3g} (set "
+            f"{argument('randomized', True)})."
         )
         return replace(
             result,

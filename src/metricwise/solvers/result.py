@@ -47,7 +47,7 @@ class Outcome(Enum):
     NOT_CONVERGED = "not converged"
     """The best solution when the maximum number of steps was reached."""
     ARGMAX = "argmax"
-    """Plain argmax, because no rule is expected to do better on new rows."""
+    """Argmax, because no candidate is expected to be better on new data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class SolverResult:
     value : float
         The objective at that confusion.
     baseline : float
-        The objective of plain argmax, counted in the same way.
+        The objective of argmax, counted in the same way.
     outcome : Outcome
         How the search ended.
     notes : tuple of Note

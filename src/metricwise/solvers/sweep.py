@@ -36,7 +36,7 @@ _COARSE_POINTS = 64  # are evaluated on a first grid, then
 _N_MAXIMA = 3  # best of them are refined
 _REFINEMENT = 8  # times as finely
 _INCOMPLETE = (
-    "The best of the thresholds that were tried: the metric is a function that is too slow to evaluate at all of them."
+    "The best of the evaluated thresholds: the metric is a function that is too slow to evaluate at all thresholds."
 )
 
 
@@ -127,7 +127,7 @@ class Sweep(BaseSolver):
             return replace(result, upper_bound=result.value)
         if objective.concave:
             bound = max(result.value, concave_bound(oracle, objective, result.confusion))
-            text = f"A mixture could add at most {bound - result.value:.2g}."
+            text = f"A mixture could improve the metric by at most {bound - result.value:.2g}."
             return replace(result, upper_bound=bound, notes=(*result.notes, *note_list(NoteKind.ALTERNATIVE, text)))
         return result
 
@@ -256,7 +256,7 @@ def sweep_within(
         n_candidates=n_candidates,
         status=f"Optimal over all thresholds that satisfy {limits.called}."
         if everywhere
-        else f"{_INCOMPLETE} Those that were tried satisfy {limits.called}.",
+        else f"{_INCOMPLETE} The evaluated thresholds satisfy {limits.called}.",
         outcome=Outcome.OPTIMAL if everywhere else Outcome.LOCAL,
     )
     return replace(result, threshold=threshold, upper_bound=result.value if everywhere else None)

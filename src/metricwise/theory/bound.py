@@ -161,7 +161,7 @@ def regret_bound(
         if (part < 0).any():
             raise InvalidParameter(
                 name,
-                "be non-negative, as the theorem asks",
+                "be non-negative, as the theorem requires",
                 f"{part.min():.6g}",
                 "if <B, C> = 1 for all C, add a constant to A, which only shifts the metric",
             )

@@ -92,7 +92,7 @@ def small_batches(monkeypatch):
     from metricwise.rules import lazy
 
     monkeypatch.setattr(tensors, "_BATCH_ENTRIES", 150)
-    monkeypatch.setattr(lazy, "_ENTRIES", 150)
+    monkeypatch.setattr(lazy, "_BATCH_ENTRIES", 150)
     monkeypatch.setattr(Tensor, "largest", 0)
 
 

@@ -24,7 +24,7 @@ from profiles import diagonal, examples
 from programmes import best_of_all, denominators_of, spaces_of
 
 AS_GIVEN = {"confidence": None, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
-few_labels = pytest.mark.filterwarnings("ignore:subject_to. There are too few labels")
+few_labels = pytest.mark.filterwarnings("ignore:subject_to. Too few labels")
 
 
 def attempt(*given, **options):
@@ -552,14 +552,16 @@ def test_equal_calls_agree():
 
 def test_too_few_labels_are_said_to_be():
     p, y = worlds.binary(80)
-    with pytest.warns(UserWarning, match="too few labels to promise .* confidence of 0.95: they allow") as caught:
+    with pytest.warns(UserWarning, match="Too few labels to guarantee .* confidence 0.95; .* achievable") as caught:
         solution = mw.optimize(p, y, "recall", subject_to="precision >= 0.5")
     assert caught[0].filename == __file__
     (promise,) = solution.constraints
     assert promise.value == pytest.approx(SCORES["precision"](y, solution.rule.predict(p)))
     assert promise.value >= 0.5
     assert promise.confidence is None or promise.confidence < 0.95
-    said = "no promise" if promise.confidence is None else f"a confidence of {promise.confidence:.2g}"
+    said = (
+        "none is achievable" if promise.confidence is None else f"the achievable confidence is {promise.confidence:.2g}"
+    )
     assert said in solution.status
 
 
@@ -668,7 +670,7 @@ def test_classes_and_outputs_without_labels(three, labels):
     y = np.where(y == "urgent", "low", y)
     for text in ("recall[urgent] >= 0.5", "recall[urgent] <= 0.5"):
         with pytest.raises(
-            ValueError, match="is the same whatever is predicted, because no row is of a class that it is about"
+            ValueError, match="is the same for all predictions, because no row has a class that the metric depends on"
         ):
             mw.optimize(proba, y, "accuracy", classes=["low", "mid", "urgent"], subject_to=text, **AS_GIVEN)
     with pytest.raises(ValueError, match=r"precision\[urgent\] reaches at most about 0"):
@@ -749,7 +751,7 @@ def test_what_is_wrong_costs_no_fit(rows, text, message):
 
 def test_warnings_of_the_estimator_point_at_who_called_it(rows):
     X, y = rows
-    with pytest.warns(UserWarning, match="too few labels") as caught:
+    with pytest.warns(UserWarning, match="Too few labels") as caught:
         model(subject_to="precision >= 0.8").fit(X[:90], y[:90])
     assert [one.filename for one in caught if "too few" in str(one.message)] == [__file__]
 
@@ -832,7 +834,7 @@ def test_what_can_be_kept_alone_is_not_said_to_be_impossible():
         mw.optimize(given, y, "accuracy", subject_to="recall[2] >= 0.9 and precision[2] >= 0.9", **AS_GIVEN)
 
 
-@pytest.mark.filterwarnings("ignore:.*too few labels:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*Too few labels:UserWarning")
 @pytest.mark.parametrize("floor", [0.4, 0.6])
 def test_a_floor_of_one_class_takes_few_passes(floor):
     rng = np.random.default_rng(0)

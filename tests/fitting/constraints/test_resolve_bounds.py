@@ -57,8 +57,8 @@ def test_a_bound_outside_the_range_of_a_metric_is_refused(bound, message):
         ("share within 0.9 of prior", "so it has no effect"),
         ("demographic_parity <= 1", "so it has no effect"),
         ("f1 gap <= 1", "so it has no effect"),
-        ("precision >= 0", "other than by a 0/0"),
-        ("precision <= 1", "other than by a 0/0"),
+        ("precision >= 0", "except if its metric is 0/0"),
+        ("precision <= 1", "except if its metric is 0/0"),
     ],
 )
 def test_a_bound_that_no_rule_can_break_is_named(bound, words):

@@ -95,7 +95,7 @@ def test_a_table_of_counts_promises_as_its_rows_do(metric, constraint):
     assert min(record.coverage().values()) >= 0.85, record.coverage()  # half to three quarters, of whole cells
 
 
-@pytest.mark.filterwarnings("ignore:subject_to. There are too few labels")
+@pytest.mark.filterwarnings("ignore:subject_to. Too few labels")
 @pytest.mark.parametrize(
     ("metric", "constraint", "n_rows"),
     [("accuracy", "recall >= 0.9", 100), ("recall", "precision >= 0.9", 300)],

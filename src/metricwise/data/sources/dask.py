@@ -207,8 +207,8 @@ def _lost(error: BaseException) -> str | None:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "KilledWorker" in kinds:
         return (
-            "The Dask cluster gave up on a chunk whose workers died repeatedly, usually for lack of memory "
-            f"({error}). Use smaller chunks, or give the workers more memory."
+            "The Dask cluster failed on a chunk whose workers were killed repeatedly, usually because of too little "
+            f"memory ({error}). Use smaller chunks, or give the workers more memory."
         )
     if kinds & {"CancelledError", "CommClosedError", "ClosedClientError"}:
         return (

@@ -240,7 +240,7 @@ def open_table(table: Table) -> TableReader:
             "data",
             "be readable several times",
             "a RecordBatchReader, which is exhausted after one pass",
-            "pass what it reads from, or its read_all() if that fits in memory",
+            "pass the dataset that it reads from, or reader.read_all() if that fits in memory",
             owner="Table",
         )
     if hasattr(data, "scanner"):
@@ -564,6 +564,6 @@ def _read_arrays(path: str) -> Arrays:
             arrays = dict(read) if hasattr(read, "files") else {"": read}
     except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
         objects = "Object arrays" in str(error)
-        said = "it holds Python objects, which are not read" if objects else "it is damaged, or of another kind"
+        said = "it holds Python objects, which are not supported" if objects else "it is damaged, or has another format"
         raise InvalidParameter("", problem=f"this is not a NumPy array file: {said}", owner=path) from None
     return Arrays(path, arrays)

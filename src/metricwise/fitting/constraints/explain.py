@@ -33,7 +33,7 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
         for number in dict.fromkeys(limit.constraint.promise for limit in bound)
     ]
     names = [f"'{limits.constraints[0].constraint.name}'" for limits in promises]
-    where = "on the given rows" if problem.labelled else "under these probabilities"
+    where = "on the given rows" if problem.labelled else "under the given probabilities"
     for limits, name in zip(promises, names, strict=True):
         if not _can_be_kept(search, limits):
             end = _furthest(search, limits, ConstraintSystem())
@@ -49,7 +49,7 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
                 return f"{said}; loosen a bound."
     if nearest is not None:
         near = ", ".join(_value_near(limits, nearest.judged) for limits in promises)
-        said += f"; the nearest that rules get is {near}"
+        said += f"; the closest values found are {near}"
     return f"{said}; loosen a bound."
 
 

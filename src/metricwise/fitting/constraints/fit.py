@@ -20,9 +20,10 @@ from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty
 from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from ...inference.results import Candidate, ConstraintResult, Estimate
 from ...inference.spread import count_independent
-from ...oracles.problem import FitStrategy, Problem
+from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.metadata import RuleMetadata
 from ...solvers.constrained import Effort, InfeasibleError
+from ..bagging import check_labelled
 from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
@@ -61,7 +62,8 @@ def fit_within(
     """Fit the best rule that keeps constraints; return it with the strategy by which it was fitted."""
     read_before = problem.source.passes.entries
     stage("keeping constraints")
-    if problem.labelled and (confidence is not None or len(recipes) > 1):
+    resampled = problem.labelled and (confidence is not None or len(recipes) > 1)
+    if resampled:
         problem = with_copies_clustered(problem)
 
     def search_by(recipe: FitStrategy) -> Search:
@@ -72,6 +74,8 @@ def fit_within(
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
     task = _Task(problem, confidence, settings, seed, stage)
+    if resampled:
+        check_labelled(task.judging_rows)
     try:
         if not problem.labelled:
             estimate = None
@@ -84,8 +88,7 @@ def fit_within(
     except NoSingleRuleError as error:
         raise InfeasibleConstraintsError(
             "no single rule was found that satisfies all constraints, but a mixture of rules "
-            f"does, with a value of {error.point.value:.4g}; set {argument('randomized', True)} to get it, or loosen a "
-            "bound."
+            f"does, with a value of {error.point.value:.4g}; set {argument('randomized', True)}, or loosen a bound."
         ) from None
     return task.presented(promise, estimate, metadata, read_before)
 
@@ -121,10 +124,14 @@ class _Task:
         return count_independent(self.problem)
 
     @cached_property
+    def judging_rows(self) -> InMemory:
+        """Rows that rules are judged on."""
+        return judging_rows(self.problem)[0]
+
+    @cached_property
     def out_of_bag(self) -> OutOfBagFits:
-        """Resamples of the rows that judge."""
-        rows, _ = judging_rows(self.problem)
-        return OutOfBagFits(rows, self.n_independent, self.constraints, self.settings, self.seed)
+        """Fits to resamples of the rows that judge."""
+        return OutOfBagFits(self.judging_rows, self.n_independent, self.constraints, self.settings, self.seed)
 
     # ------------------------------------------------------------------------------------------------- the margins
 
@@ -299,7 +306,7 @@ class _Task:
         promises: dict[Search, _Promised | None] = dict.fromkeys(searches)
         if confident:
             promises = self._promises(searches)
-        self.stage("judging rows that were left out")
+        self.stage("evaluating rules on rows left out")
         judged = {search: self._judged(search, promise) for search, promise in promises.items()}
         best = max(judged, key=lambda search: _value(judged[search]))
         other = challenger(best.recipe) if len(searches) > 1 else None
@@ -350,7 +357,8 @@ class _Task:
             alternative = search.mixture_value(margins)
             if alternative is not None and alternative > result.value + _TOL:
                 more = alternative - result.value
-                text = f"A mixture of rules would add {more:.2g} (set {argument('randomized', True)} to get it)."
+                setting = argument("randomized", True)
+                text = f"A mixture of rules would improve the metric by {more:.2g} (set {setting})."
                 notes.append(Note(NoteKind.ALTERNATIVE, text))
         elif len(result.losses) > 1 and problem.schema.n_groups == 1:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
@@ -427,16 +435,16 @@ class _Task:
         if not self.problem.labelled:
             return [f"Constraints satisfied in expectation, under the given probabilities: {kept}."]
         if confidence is None:
-            return [f"Constraints satisfied on the given rows, and on new rows about half of the time: {kept}."]
+            return [f"Constraints satisfied on the given rows, and on new data in about half of all cases: {kept}."]
         if promised == confidence:
             return [
                 f"Constraints satisfied on the given rows: {kept}; and in the population with a confidence of "
                 f"{confidence:g}."
             ]
-        said = "no promise" if promised is None else f"a confidence of {promised:.2g}"
+        achievable = "none is achievable" if promised is None else f"the achievable confidence is {promised:.2g}"
         text = (
-            "There are too few labels to promise the constraints for new rows with a confidence of "
-            f"{confidence:g}: they allow {said}. Loosen a bound, provide more rows, or lower the confidence."
+            f"Too few labels to guarantee the constraints at confidence {confidence:g}; {achievable}. Loosen a bound, "
+            "provide more rows, or lower the confidence."
         )
         warn(text, owner="subject_to")
         return [f"Constraints satisfied on the given rows: {kept}.", text]
@@ -461,8 +469,8 @@ def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:
     if not narrower:
         return []
     return [
-        f"For that confidence, bounds were tightened on the given rows: {'; '.join(narrower)}; "
-        f"{argument('confidence', None)} keeps them as they are, for the given rows only."
+        f"To reach this confidence, bounds were tightened on the given rows: {'; '.join(narrower)}; with "
+        f"{argument('confidence', None)}, they are not tightened and hold on the given rows only."
     ]
 
 
@@ -473,8 +481,8 @@ def _idle(search: Search) -> list[str]:
         limits = [limit for limit in search.limits.constraints if limit.constraint.promise == promise]
         if all(limit.unbreakable(priors) for limit in limits):
             name, empty = limits[0].constraint.name, any(can_be_empty(limit, priors) for limit in limits)
-            effect = "other than by a 0/0" if empty else "so it has no effect"
-            sentences.append(f"No rule can violate {name!r}, {effect}.")
+            effect = " except if its metric is 0/0" if empty else ", so it has no effect"
+            sentences.append(f"No rule can violate {name!r}{effect}.")
     return sentences
 
 

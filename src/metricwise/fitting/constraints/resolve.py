@@ -45,7 +45,7 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
             name = m if names is None else names[m]
             raise InvalidParameter(
                 "subject_to",
-                problem=f"'{constraint.name}' is about the output {name!r}, which has no label",
+                problem=f"'{constraint.name}' bounds the output {name!r}, which has no labels",
                 remedy="leave it out",
                 owner="subject_to",
             )
@@ -56,8 +56,8 @@ def check_shown(constraints: Sequence[Constraint], problem: Problem, groups: Seq
             alone = bound.first if isinstance(bound, GroupGap) and bound.first.constant else bound
             g = alone.constraint.group if isinstance(alone, PooledConstraint) else constraint.minus
             where = "" if g is None else f" of the group {g if groups is None else groups[g]!r}"
-            reason = f"because no row{where} is of a class that it is about"
-            text = f"whatever is predicted, {reason}; leave it out, or provide such rows."
+            reason = f"because no row{where} has a class that the metric depends on"
+            text = f"for all predictions, {reason}; leave it out, or provide such rows."
             raise InvalidParameter(
                 "subject_to", problem=f"'{constraint.name}' bounds a metric that is the same {text}", owner="subject_to"
             )

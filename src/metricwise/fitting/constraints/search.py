@@ -193,21 +193,21 @@ class _Piece:
         losses, shares = self._mixed(point)
         certified = self.feasible.certified
         exact = self.objective.ratio is not None or self.objective.concave
-        kind = "of all rules" if certified else "of the rules that were tried"
+        kind = "of all rules" if certified else "of the candidate rules"
         best = (
             f"The best {kind} that satisfy {constraints}"
             if exact
-            else f"Local: no step among rules that satisfy {constraints}"
+            else f"Local optimum among rules that satisfy {constraints}"
         )
         optimal = mixture is None and exact and certified
         bound = mixture.bound if mixture is not None else point.bound
-        note = Note(NoteKind.OUTCOME, f"{best}{'' if exact else ' is better'}.")
+        note = Note(NoteKind.OUTCOME, f"{best}.")
         if mixture is not None:
             more = mixture.value - point.value
             note = Note(
                 NoteKind.ALTERNATIVE,
-                f"The best single rule found that satisfies {constraints}; a mixture of rules would add "
-                f"{more:.2g} (set {argument('randomized', True)} to get it).",
+                f"The best single rule found that satisfies {constraints}; a mixture of rules would improve "
+                f"it by {more:.2g} (set {argument('randomized', True)}).",
             )
         result = SolverResult(
             losses=losses,

@@ -1,4 +1,4 @@
-"""What is counted of rows for displays, cards and reports: a rule compared with plain argmax.
+"""What is counted of rows for displays, cards and reports: a rule compared with argmax.
 
 Every part is counted when it is first asked for. Must not know how anything is shown, nor fit rules.
 """
@@ -56,7 +56,7 @@ _PASS_ROWS = "pass them to from_predictions of a display such as displays.Metric
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """Details of a rule on rows, compared with plain argmax; every part is computed on first access and cached.
+    """Details of a rule on rows, compared with argmax; every part is computed on first access and cached.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Details:
     >>> y = (rng.random(2000) < p).astype(int)
     >>> details = mw.optimize(p, y, "f1").details
     >>> details.curve.kind, details.moves.moved
-    ('threshold', 0.248)
+    ('threshold', 0.24)
     """
 
     rule: WeightedRule | MixtureRule
@@ -130,7 +130,7 @@ class Details:
 
     @cached_property
     def before(self) -> FloatArray:
-        """Confusion tensor of plain argmax, (M, K, K), or (M, K, K + 1) if the rule may abstain."""
+        """Confusion tensor of argmax, (M, K, K), or (M, K, K + 1) if the rule may abstain."""
         problem = self._rows
         argmax = [Loss.argmax(problem.schema.decision_width)]
         return np.asarray(self._judge.confusions(argmax, linked=False)[0, :, : problem.schema.width])
@@ -262,7 +262,7 @@ def _count_details(view: View) -> Details:
         raise NotApplicable(
             "",
             problem="details based on confusion matrices are not available for a "
-            f"{type(rule).__name__}, which decides every row by its own costs",
+            f"{type(rule).__name__}, which uses the costs of each row",
             remedy="use solution.report instead",
             owner="Solution",
         )
@@ -282,7 +282,7 @@ def _count_details(view: View) -> Details:
     if not np.allclose(confusion, view.confusion, rtol=0, atol=_ROUNDING):
         raise InvalidParameter(
             "",
-            problem="the rows have changed since optimize was called: the rule now decides them differently. Do "
+            problem="the rows have changed since optimize was called: the rule now predicts other decisions. Do "
             "not modify arrays in place before drawing the solution, or call optimize again",
             owner="Solution",
         )

@@ -1,4 +1,4 @@
-"""Metrics and confusions along the rules from plain argmax to a given one, and beyond it."""
+"""Metrics and confusions along the rules from argmax to a given one, and beyond it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOWEST_THRESHOLD = -1e-9  # every probability exceeds it
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The path of rules from plain argmax to the one found and beyond, with the confusion and metrics of each.
+    """The path of rules from argmax to the chosen one and beyond, with the confusion and metrics of each.
 
     Parameters
     ----------

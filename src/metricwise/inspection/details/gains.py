@@ -1,4 +1,4 @@
-"""Gains of a rule over plain argmax by output or class, with intervals."""
+"""Gains of a rule over argmax by output or class, with intervals."""
 
 from __future__ import annotations
 

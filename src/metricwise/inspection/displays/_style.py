@@ -92,7 +92,7 @@ def legend(ax: Any, **options: Any) -> Any:
 
 
 def mark_argmax(ax: Any, x: float, y: float, label: str | None, color: str = ARGMAX) -> None:
-    """Mark plain argmax: a hollow square."""
+    """Mark argmax: a hollow square."""
     ax.plot(x, y, "s", ms=7, mfc="white", mec=color, mew=1.5, linestyle="none", zorder=5, label=label)
 
 

@@ -76,7 +76,7 @@ def _mesh(at: FloatArray) -> Any:
 
 @dataclass(eq=False)
 class DecisionRegionsDisplay:
-    """Decisions of a rule for every distribution of three classes, compared with plain argmax.
+    """Decisions of a rule for every distribution of three classes, compared with argmax.
 
     Every point of the triangle is a distribution: near a corner, that class is likely. Dashed lines are the boundaries
     of argmax.

@@ -58,7 +58,7 @@ class GainsDisplay(RowsDisplay):
         """Return the display without drawing it."""
         gains = details.gains
         if gains is None:
-            raise InvalidParameter("rows", "have labels, by which the rule is judged", "none", owner=cls.__name__)
+            raise InvalidParameter("rows", "have labels, which the evaluation needs", "none", owner=cls.__name__)
         return cls(gains)
 
     @entry_point("{class}")

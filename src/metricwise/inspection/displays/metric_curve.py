@@ -179,7 +179,7 @@ class MetricCurveDisplay(RowsDisplay):
         estimate = self.on_new_rows
         if estimate is not None and show_interval:
             ends = [[max(estimate.estimate - estimate.low, 0.0)], [max(estimate.high - estimate.estimate, 0.0)]]
-            said = f"on new rows {number(estimate.estimate)} [{number(estimate.low)}, {number(estimate.high)}]"
+            said = f"on new data {number(estimate.estimate)} [{number(estimate.low)}, {number(estimate.high)}]"
             at = ([x[chosen]], [estimate.estimate])
             ax.errorbar(
                 *at, yerr=ends, fmt="D", color=RULE, markersize=4, mfc="white", capsize=4, lw=1.2, zorder=4, label=said
