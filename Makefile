@@ -52,7 +52,7 @@ test: lint
 QUICK := $(addprefix tests/,test_layout.py \
 	$(addprefix laws/test_,metrics.py solver_optimality.py engines.py) \
 	$(addprefix kernels/test_,compiled.py link.py numpy.py partition.py) oracles/test_counts.py oracles/test_walk.py \
-	$(addprefix rules/test_,link.py mixture.py serialize.py weighted.py) solvers/test_solution_file.py \
+	$(addprefix rules/test_,calibration.py codec.py mixture.py weighted.py) api/test_solution_file.py \
 	$(addprefix data/test_,arrays.py columns.py labels.py) core/test_confusion.py goals/test_constraint_text.py \
 	metrics/test_base.py fitting/constraints/test_resolve.py fitting/test_example_costs.py \
 	api/test_optimization.py estimators/test_targets.py export/test_python_source.py)
@@ -65,7 +65,7 @@ test-docs: $(STAMP)
 
 # What makes no pass of its own need not run with both kernels: metrics, which are algebra, files, commands, pictures, pages.
 WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection reproduction laws/test_constraints.py laws/test_exports.py laws/test_metrics.py laws/test_metric_gradients.py \
-	laws/test_metric_references.py api/test_versions.py data/sources/test_dask_cluster.py rules/test_weighted_serving.py solvers/test_solution_file.py \
+	laws/test_metric_references.py api/test_versions.py data/sources/test_dask_cluster.py rules/test_weighted_serving.py api/test_solution_file.py \
 	test_dependencies.py test_documentation.py test_imports.py)
 
 # Property tests draw all the examples that they name.

@@ -222,7 +222,7 @@ def test_rules_of_several_recipes_are_their_mean(kind, metric, options):
         np.testing.assert_allclose(own.tensors, alone.tensors, atol=1e-12)
         for r in range(6):
             np.testing.assert_allclose(own.tensors[r], own.loss(only(own, r)).tensor(), atol=1e-12)
-    merged = bags.Bag.merged(both)
+    merged = bags.BaggedRule.merged(both)
     np.testing.assert_allclose(merged.tensors, (both[0].tensors + both[1].tensors) / 2, atol=1e-12)
     assert merged.link is link
     which = np.arange(6) >= 2
@@ -233,15 +233,15 @@ def test_rules_of_several_recipes_are_their_mean(kind, metric, options):
 
 def test_a_full_loss_and_a_diagonal_one_have_a_mean():
     rng = np.random.default_rng(0)
-    full = bags.Bag(2, (rng.normal(size=(2, 1, 3, 3)),), (), None)
-    diagonal = bags.Bag(2, (rng.normal(size=(2, 1, 3)), rng.normal(size=(2, 1, 3))), (), None)
+    full = bags.BaggedRule(2, (rng.normal(size=(2, 1, 3, 3)),), (), None)
+    diagonal = bags.BaggedRule(2, (rng.normal(size=(2, 1, 3)), rng.normal(size=(2, 1, 3))), (), None)
     expected = [
         [full.losses[0][r, 0, i, j] + (i == j) * diagonal.losses[0][r, 0, j] + diagonal.losses[1][r, 0, j]]
         for r, i, j in itertools.product(range(2), range(3), range(3))
     ]
-    merged = bags.Bag.merged([full, diagonal])
+    merged = bags.BaggedRule.merged([full, diagonal])
     np.testing.assert_allclose(merged.tensors.ravel(), np.ravel(expected) / 2)
-    assert bags.Bag.merged([full]) is full
+    assert bags.BaggedRule.merged([full]) is full
 
 
 finite = st.floats(-1e3, 1e3, allow_subnormal=False)

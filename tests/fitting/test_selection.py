@@ -10,7 +10,7 @@ import metricwise as mw
 import worlds
 from laws.metric_records import RECORDS
 from metricwise.fitting import selection
-from metricwise.fitting.bagging import Bag, Resamples
+from metricwise.fitting.bagging import BaggedRule, Resamples
 from metricwise.inference.decisions import Decisions
 from metricwise.inference.judge import Judge
 from metricwise.inference.spread import Spread
@@ -339,7 +339,7 @@ def test_a_rule_that_is_chosen_because_it_gained_is_corrected_for_luck():
 def test_rules_that_judge_are_behind_the_final_one_by_a_fifth_of_its_optimism():
     problem = read_problem(*noisy_problem(3), "macro_f1").sample(80, 0)
     always_two = np.zeros((2, 1, 3)), np.array([[[0.0, 0.0, -1.0]]] * 2)  # diagonal and offset of two resamples
-    bag = Bag(2, always_two, (), None)
+    bag = BaggedRule(2, always_two, (), None)
     value = problem.value_of(np.full((80, 1), 2))
     assert selection._of_all_rows(problem, bag, value - 0.1) == pytest.approx(0.02)
     assert selection._of_all_rows(problem, bag, value + 0.1) == 0  # no optimism, nothing to correct
@@ -384,7 +384,7 @@ def test_what_rules_lose_of_a_minimum_by_varying_is_counted_on_all_rows():
     proba, y = calibrated_rows(0, 2_000)
     thresholds = np.array([0.2, 0.3, 0.4, 0.5])
     weights = -np.stack([thresholds, 1 - thresholds], axis=1)[:, None]
-    bag = Bag(4, (weights, np.zeros_like(weights)), (), None)
+    bag = BaggedRule(4, (weights, np.zeros_like(weights)), (), None)
 
     def least_recall(threshold):
         return min((proba[y == 1] > threshold).mean(), (proba[y == 0] <= threshold).mean())
@@ -393,7 +393,7 @@ def test_what_rules_lose_of_a_minimum_by_varying_is_counted_on_all_rows():
     found = selection._variation(Judge(in_memory(proba, y, "min_recall")), bag)
     assert found == pytest.approx(np.sqrt(2) * lost)
     assert found > 0.1
-    alike = Bag(4, tuple(np.repeat(own[:1], 4, axis=0) for own in bag.losses), (), None)
+    alike = BaggedRule(4, tuple(np.repeat(own[:1], 4, axis=0) for own in bag.losses), (), None)
     assert selection._variation(Judge(in_memory(proba, y, "min_recall")), alike) == 0
 
 

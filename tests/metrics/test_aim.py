@@ -14,7 +14,7 @@ from metricwise.core.losses import Loss
 from metricwise.core.rows import Rows
 from metricwise.core.schema import Schema
 from metricwise.data.probabilities import read_proba
-from metricwise.metrics.aim import Aim
+from metricwise.metrics.aim import AveragedMetric
 from metricwise.metrics.averages import group_outputs
 from metricwise.oracles.counts import Counts
 from metricwise.solvers import SOLVERS, make_solver
@@ -67,8 +67,8 @@ def test_parts_of_an_output_are_the_output_again(average, confusion, alpha):
     C = one.confusions([loss])[0]
     divided = other.confusions([Loss(full=np.concatenate([loss.full] * 3))])[0]
     for metric in map(mw.metrics.get_metric, ("macro_f1", "g_mean", "accuracy")):
-        value = bound(Aim(metric, average, np.array(alpha)), one).value(C)
-        aim = Aim(metric, average, np.array(alpha * 3), parts=parts)
+        value = bound(AveragedMetric(metric, average, np.array(alpha)), one).value(C)
+        aim = AveragedMetric(metric, average, np.array(alpha * 3), parts=parts)
         assert bound(aim, other).value(divided) == pytest.approx(value, abs=1e-12)
 
 
@@ -80,8 +80,8 @@ def test_solvers_find_for_parts_what_they_find_for_the_whole(solver, metric, k, 
     one, other, parts = whole_and_divided(k, confusion, engine)
     metric = mw.metrics.get_metric(metric)
     settings = {"tol": 1e-7} if "tol" in SOLVERS[solver].settings() else {}
-    found = make_solver(solver, **settings).solve(one, bound(Aim(metric, average, np.ones(2)), one))
-    aim = Aim(metric, average, np.ones(6), parts=parts, loss=np.arange(6))
+    found = make_solver(solver, **settings).solve(one, bound(AveragedMetric(metric, average, np.ones(2)), one))
+    aim = AveragedMetric(metric, average, np.ones(6), parts=parts, loss=np.arange(6))
     divided = make_solver(solver, **settings).solve(other, bound(aim, other))
     close = 1e-6 if solver in ("frank_wolfe", "column_generation", "ascent") else 1e-9
     assert divided.value == pytest.approx(found.value, abs=close)
@@ -93,7 +93,9 @@ def test_solvers_find_for_parts_what_they_find_for_the_whole(solver, metric, k, 
 def test_one_loss_for_outputs_that_are_judged_apart_is_refused(solver, metric, k):
     """The best loss of one output is not that of the other: no solver has an oracle for their common one."""
     one, _, _ = whole_and_divided(k, "expected")
-    objective = bound(Aim(mw.metrics.get_metric(metric), "macro", np.ones(2), loss=np.zeros(2, dtype=np.intp)), one)
+    objective = bound(
+        AveragedMetric(mw.metrics.get_metric(metric), "macro", np.ones(2), loss=np.zeros(2, dtype=np.intp)), one
+    )
     with pytest.raises(ValueError, match=r"needs outputs that share a loss to be pooled in one confusion"):
         make_solver(solver).solve(one, objective)
 
@@ -118,6 +120,6 @@ def test_support_is_that_of_all_parts():
     parted = np.concatenate([np.where(group[:, None] == g, codes, -1) for g in range(3)], axis=1)
     proba = read_proba(np.concatenate([eta[..., 1]] * 3, axis=1), multioutput=True)
     oracle = Counts(source(Rows(proba, parted), Schema.of_codes([2] * 6)))
-    aim = Aim(mw.metrics.FBeta(), "macro", np.ones(6), support_weighted=True, parts=np.array([0, 1] * 3))
+    aim = AveragedMetric(mw.metrics.FBeta(), "macro", np.ones(6), support_weighted=True, parts=np.array([0, 1] * 3))
     value = bound(aim, oracle).value(oracle.confusions([Loss.argmax(2)])[0])
     assert value == pytest.approx(f1_score(codes, (eta[..., 1] > 0.5).astype(int), average="weighted"), abs=1e-12)

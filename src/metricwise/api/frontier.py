@@ -191,7 +191,7 @@ class TradeOff:
         --------
         ``frontier.plot(bound=0.6).figure_.savefig("frontier.png")`` also marks the best point at a bound of 0.6.
         """
-        from ..inspection.displays import FrontierDisplay
+        from ..inspection.displays.frontier import FrontierDisplay
 
         return FrontierDisplay.from_trade_off(self, bound=bound, ax=ax, **kwargs)
 

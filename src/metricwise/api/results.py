@@ -193,7 +193,7 @@ class Solution(View):
         --------
         metricwise.displays.MetricCurveDisplay, metricwise.displays.GainsDisplay
         """
-        from ..inspection.displays import display_of
+        from ..inspection.displays.choice import display_of
 
         return display_of(self).plot(ax=ax, **kwargs)
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
 from ..core.notes import Note, NoteKind, note_list
-from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
+from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..inspection.view import View
 from ..rules import codec
 from ..rules.load import rule_from_dict
 from ..rules.metadata import as_float
-from ..solvers import Certificate, Outcome
+from ..solvers.result import Certificate, Outcome
 
 __all__ = ["fields_of", "read_fields", "to_document"]
 

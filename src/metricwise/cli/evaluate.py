@@ -177,7 +177,7 @@ def _judge(
     from ..core.progress import Progress
     from ..data.tables.reading import open_file
     from ..evaluation import evaluate as judge
-    from ..evaluation import own_average
+    from ..evaluation.arguments import own_average
     from .rows import read_labels_for_rule, read_other_columns
 
     with Progress("evaluate", 2) as progress:
@@ -228,7 +228,7 @@ def report(
     self-contained file. Use rows that neither the model nor the rule was fitted to.
     """
     from ..data.tables.reading import open_file
-    from ..evaluation import own_average
+    from ..evaluation.arguments import own_average
     from ..inspection.report import render, summarize, write
     from .rows import read_labels_for_rule, read_rule
 

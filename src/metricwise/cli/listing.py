@@ -32,7 +32,7 @@ def metrics(
 
     Prints the definition of each metric and how it is maximised.
     """
-    from ..metrics import metric_names
+    from ..metrics.registry import metric_names
 
     entries = [entry(metric) for metric in (metric_names() if name is None else [name])]
     if json:
@@ -75,9 +75,8 @@ def entry(name: str) -> Entry:
     import numpy as np
 
     from ..fitting.solving import choose_solver
-    from ..metrics import get_metric
-    from ..metrics.aim import Aim
-    from ..metrics.registry import needed_parameter
+    from ..metrics.aim import AveragedMetric
+    from ..metrics.registry import get_metric, needed_parameter
     from ..solvers import SOLVERS
 
     examples = {"class_weight": [1.0, 2.0, 3.0], "cost": 1.0 - np.eye(3), "beta": 2.0}
@@ -85,9 +84,9 @@ def entry(name: str) -> Entry:
     parameters: dict[str, Any] = {} if needed is None else {needed: examples[needed]}
     metric = get_metric(name, **parameters)
     # Any three classes: with two, all thresholds are tried.
-    objective = Aim(metric._with_positive(1) if metric.traits.needs_positive else metric, "micro", np.ones(1)).bind(
-        np.array([[0.5, 0.3, 0.2]]), np.ones(1), np.array([3]), [np.arange(3)]
-    )
+    objective = AveragedMetric(
+        metric._with_positive(1) if metric.traits.needs_positive else metric, "micro", np.ones(1)
+    ).bind(np.array([[0.5, 0.3, 0.2]]), np.ones(1), np.array([3]), [np.arange(3)])
     oracle: Any = SimpleNamespace(certified=True)
     solver = choose_solver(oracle, objective)
     about, details = _description(metric)
@@ -98,7 +97,7 @@ def entry(name: str) -> Entry:
 
 def _description(metric: Any) -> tuple[str, str]:
     """Return the first paragraph of a metric's docstring with its settings, and the other paragraphs."""
-    from ..metrics import ClassAverage
+    from ..metrics.one_vs_rest import ClassAverage
 
     if isinstance(metric, ClassAverage):
         about, details = _description(metric.base)

@@ -186,10 +186,10 @@ class Strata:
             return np.zeros(n_rows, dtype=np.int8)
         if self.place is None:
             return codes[:, 0] if weight is None else np.where(weight > 0, codes[:, 0], -1)
-        own = _rarest(codes, self.place)
+        stratum = _rarest(codes, self.place)
         if weight is not None:
-            own[weight <= 0] = -1
-        return own
+            stratum[weight <= 0] = -1
+        return stratum
 
     def count(self, stratum: NDArray[Any]) -> IntArray:
         """Return how many of some rows are in each stratum, (S + 1,)."""
@@ -210,9 +210,9 @@ class Strata:
         size = self.size
         assert size is not None
         quota = _quotas(size, self.rarity, n_rows)
-        rows, own = _lowest(below, size, quota)
-        frequency = size / np.maximum(np.bincount(own, minlength=len(size)), 1)
-        return Sample(rows, frequency[own], own - 1)
+        rows, strata = _lowest(below, size, quota)
+        frequency = size / np.maximum(np.bincount(strata, minlength=len(size)), 1)
+        return Sample(rows, frequency[strata], strata - 1)
 
 
 def _lowest(below: Callable[[KeyArray], Found], size: IntArray, quota: IntArray) -> tuple[IntArray, IntArray]:
@@ -224,15 +224,15 @@ def _lowest(below: Callable[[KeyArray], Found], size: IntArray, quota: IntArray)
         part = np.minimum(share + margin, 1 - 2.0**-53)
         keys = np.where(share + margin < 1, (part * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
         rows, numbers, stratum = below(keys)
-        own = stratum.astype(np.intp) + 1
-        met = np.bincount(own, minlength=len(size))
+        strata = stratum.astype(np.intp) + 1
+        met = np.bincount(strata, minlength=len(size))
         if (met >= quota).all():
             break
         margin = np.where(met < quota, 4 * margin + share, margin)
-    order = np.lexsort((numbers, own))
+    order = np.lexsort((numbers, strata))
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(met) - met, met)
-    kept = np.sort(order[rank < quota[own[order]]])
-    return rows[kept], own[kept]
+    kept = np.sort(order[rank < quota[strata[order]]])
+    return rows[kept], strata[kept]
 
 
 def _rarest(codes: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..core.confusion import from_predictions, merge, normalize
 from ..core.errors import InvalidParameter, mention
 from ..data.row_spec import take_rows
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.averages import Grouping
 from ..metrics.instance import row_values
 from ..metrics.objective import Objective
@@ -39,7 +39,7 @@ class Alternation:
     history: list[float]
 
 
-def alternate(folds: Folds, aim: Aim, target: Target, max_iter: int, tol: float) -> Alternation:
+def alternate(folds: Folds, aim: AveragedMetric, target: Target, max_iter: int, tol: float) -> Alternation:
     """Find the loss of each output, from at most `max_iter` losses for outputs that share a confusion."""
     grouping, told = folds.group(aim, target)
     losses = [-np.eye(len(labels)) for labels in target.classes]
@@ -68,7 +68,7 @@ class _Walk:
     values: list[float]
 
 
-def _walk(folds: Folds, aim: Aim, target: Target, max_iter: int, tol: float) -> _Walk:
+def _walk(folds: Folds, aim: AveragedMetric, target: Target, max_iter: int, tol: float) -> _Walk:
     """Alternate between the loss at the confusion reached and training on it, for outputs that share a loss."""
     best = -np.eye(max(map(len, target.classes)))
     C, objective, top = folds.reach(aim, target, best)
@@ -120,7 +120,7 @@ class Folds:
     params: dict[str, Any]
     n_jobs: int | None
 
-    def group(self, aim: Aim, target: Target) -> tuple[Grouping, NDArray[np.bool_]]:
+    def group(self, aim: AveragedMetric, target: Target) -> tuple[Grouping, NDArray[np.bool_]]:
         """Return which outputs share a loss, and which of them (M,) show several classes among the rows tested."""
         decided = [target.codes[rows] for _, rows in self.splits]
         C, mass = normalize(self._count(target, decided))
@@ -133,7 +133,7 @@ class Folds:
         priors = C.sum(axis=-1)
         return aim.grouping(priors, mass, _n_classes(target), target.classes), (priors > 0).sum(axis=1) > 1
 
-    def reach(self, aim: Aim, target: Target, loss: FloatArray) -> tuple[FloatArray, Objective, float]:
+    def reach(self, aim: AveragedMetric, target: Target, loss: FloatArray) -> tuple[FloatArray, Objective, float]:
         """Train on a shared loss; return the pooled confusion (K, K) on rows left out, objective and metric."""
         decided = self._decide(target, _of_outputs(loss, target))
         C, mass = normalize(self._count(target, decided))
@@ -159,7 +159,7 @@ class Folds:
             ]
         )
 
-    def _by_row(self, aim: Aim, target: Target, decided: list[NDArray[np.intp]]) -> float:
+    def _by_row(self, aim: AveragedMetric, target: Target, decided: list[NDArray[np.intp]]) -> float:
         width = int(_n_classes(target).max())
         total, *others = [
             row_values(

@@ -27,7 +27,7 @@ from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
 from ..goals.spec import Goal, GoalSpec
 from ..goals.worst import WorstGroup, opened
-from ..inference import Candidate
+from ..inference.results import Candidate
 from ..metrics.abstention import Abstention, read_abstain
 from ._compat import (
     HasMethods,

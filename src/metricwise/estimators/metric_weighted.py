@@ -15,7 +15,7 @@ from ..core.errors import entry_point, refuses_removed
 from ..data.frames import warn_of_order
 from ..data.weights import read_sample_weight
 from ..goals.spec import GoalSpec
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ._alternation import Folds, alternate
 from ._compat import HasMethods, Interval, RealNotInt, StrOptions, count_rows, fit_context, routing_enabled
 from ._folds import check_groups, make_splits
@@ -215,7 +215,7 @@ class MetricWeightedClassifier(TrainedClassifier):
         """Return the goal as written."""
         return GoalSpec(self.metric, self.average, self.pos_label, self.output_weight, order=self.order)
 
-    def _read_aim(self, target: Target, weight: FloatArray | None) -> Aim:
+    def _read_aim(self, target: Target, weight: FloatArray | None) -> AveragedMetric:
         goal = self._goal().read(target.schema)
         goal.check_rows(weight, labelled=True)
         return goal.aim

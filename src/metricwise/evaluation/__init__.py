@@ -30,7 +30,7 @@ from ..inference.decisions import Decisions
 from ..inference.judge import Judge
 from ..inference.results import Comparison, Evaluation
 from ..metrics.abstention import Abstention, AbstentionCost
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
 from ..rules.base import RuleRows
 from ..rules.example_cost import CostRule
@@ -40,27 +40,14 @@ from .arguments import (
     allowed_for,
     own_average,
     own_metric,
-    read_judged,
     read_rows,
-    read_rule,
     read_side_proba,
-    specs_of,
 )
 from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups
 from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
 
-__all__ = [
-    "Comparison",
-    "Evaluation",
-    "allowed_for",
-    "evaluate",
-    "own_average",
-    "own_metric",
-    "read_judged",
-    "read_rule",
-    "specs_of",
-]
+__all__ = ["evaluate"]
 
 FloatArray = NDArray[np.float64]
 
@@ -393,7 +380,7 @@ class _Evaluator:
         """Judge by one quantity."""
         if isinstance(quantity, GroupGap):
             return compare_gap(self.source, groups, quantity.aims, name)
-        if not isinstance(quantity, Aim):
+        if not isinstance(quantity, AveragedMetric):
             assert self.costs is not None
             groups_of_rows = None if self.sensitive is None else self.sensitive.codes
             pooled = both if groups_of_rows is None else [decided.of_row_group(groups_of_rows) for decided in both]
@@ -412,7 +399,7 @@ class _Evaluator:
         aims = {
             opened(name)[0]: replace(quantity, least=False)
             for name, quantity in quantities.items()
-            if isinstance(quantity, Aim)
+            if isinstance(quantity, AveragedMetric)
         }
         comparisons = {name: Judge(InMemory(group.source, aim)).compare(group.both) for name, aim in aims.items()}
         for name, quantity in quantities.items():

@@ -30,7 +30,7 @@ from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches
 from ..inference.judge import trial_influences
 from ..metrics.abstention import Abstention, AbstentionCost, read_abstain
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
 from ..rules.base import Rule
 from ..rules.load import as_rule
@@ -74,7 +74,7 @@ def specs_of(proba: Any, y: Any, metrics: Any, options: Mapping[str, Any]) -> tu
 
 def read_judged(
     rule: Rule, rows: RowSpec, goal: GoalSpec, *, strict: bool = True, allowed: AbstentionCost | None = None
-) -> tuple[MemorySource, dict[str, Aim]]:
+) -> tuple[MemorySource, dict[str, AveragedMetric]]:
     """Read the rows that a rule is judged on, and what it is judged by; as :func:`evaluate` takes them.
 
     Unless `strict`, a `pos_label` that no metric wants is left alone.
@@ -93,12 +93,12 @@ class ReadRows:
     output_weight: FloatArray
     time: InTime | None = None
 
-    def aims(self, goal: GoalSpec, **options: Any) -> dict[str, Aim]:
+    def aims(self, goal: GoalSpec, **options: Any) -> dict[str, AveragedMetric]:
         """Read what rules are judged by on these rows; see :func:`metricwise.goals.judged.read_aims`."""
         source = self.source
         return read_aims(goal, source.schema, self.output_weight, sample_weight=source.rows.weight, **options)
 
-    def in_time(self, aims: Sequence[Aim]) -> MemorySource:
+    def in_time(self, aims: Sequence[AveragedMetric]) -> MemorySource:
         """Return the source whose rows belong together by time periods, if they have times."""
         if self.time is None:
             return self.source

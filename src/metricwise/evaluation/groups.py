@@ -21,7 +21,7 @@ from ..inference.decisions import Decisions
 from ..inference.judge import Judge, Scored
 from ..inference.results import Comparison, Estimate
 from ..inference.spread import Spread
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
 
 __all__ = ["GroupRows", "compare_gap", "compare_worst", "rows_of_groups"]
@@ -118,7 +118,7 @@ def _change(
     return max(low, ends[0][0] - ends[1][1]), min(high, ends[0][1] - ends[1][0])
 
 
-def compare_worst(groups: Sequence[GroupRows], aim: Aim) -> Comparison:
+def compare_worst(groups: Sequence[GroupRows], aim: AveragedMetric) -> Comparison:
     """Compare the smallest value of a metric over groups."""
     parts = []
     for group in groups:
@@ -128,7 +128,9 @@ def compare_worst(groups: Sequence[GroupRows], aim: Aim) -> Comparison:
     return _compare_largest(parts, *aim.metric.range, sign=-1.0)
 
 
-def compare_gap(source: MemorySource, groups: Sequence[GroupRows], aims: Sequence[Aim], name: str) -> Comparison:
+def compare_gap(
+    source: MemorySource, groups: Sequence[GroupRows], aims: Sequence[AveragedMetric], name: str
+) -> Comparison:
     """Compare the largest difference of any of some metrics between two groups."""
     if len(groups) < 2:
         raise InvalidParameter(
@@ -156,7 +158,7 @@ def compare_gap(source: MemorySource, groups: Sequence[GroupRows], aims: Sequenc
     return _compare_largest(parts, 0.0, high - low)
 
 
-def _score_group(group: GroupRows, aim: Aim, name: str) -> tuple[Scored, Scored]:
+def _score_group(group: GroupRows, aim: AveragedMetric, name: str) -> tuple[Scored, Scored]:
     judge = Judge(InMemory(group.source, aim))
     first, second = (judge.score(decisions, unshown=True) for decisions in group.both)
     if not first.can_move:

@@ -16,7 +16,7 @@ from ..goals.constraint_text import GAP, ConstraintSpec, Gap, read_constraints
 from ..goals.parity import PARITIES
 from ..goals.resolve import resolve_constraints
 from ..metrics.abstention import AbstentionCost
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 
 __all__ = ["COST", "GroupGap", "Quantity", "aims_of", "as_gap", "read_gap"]
 
@@ -27,17 +27,17 @@ COST = "cost"
 class GroupGap:
     """The largest difference of any of some metrics between two sensitive groups."""
 
-    aims: tuple[Aim, ...]
+    aims: tuple[AveragedMetric, ...]
 
 
-Quantity = Aim | GroupGap | str  # the text is COST
+Quantity = AveragedMetric | GroupGap | str  # the text is COST
 
 
-def aims_of(quantity: Quantity) -> tuple[Aim, ...]:
+def aims_of(quantity: Quantity) -> tuple[AveragedMetric, ...]:
     """Return the metrics that a quantity is about, of all rows."""
     if isinstance(quantity, GroupGap):
         return quantity.aims
-    return (replace(quantity, least=False),) if isinstance(quantity, Aim) else ()
+    return (replace(quantity, least=False),) if isinstance(quantity, AveragedMetric) else ()
 
 
 def as_gap(metric: Any) -> ConstraintSpec | None:
@@ -84,5 +84,5 @@ def read_gap(
             continue
         weight = np.ones(schema.n_outputs) if constraint.output is None else np.eye(schema.n_outputs)[constraint.output]
         metric = constraint.metric if allowed is None else allowed.judge(constraint.metric, schema.classes)
-        aims.append(Aim(metric, "micro", weight, name=gap.term))
+        aims.append(AveragedMetric(metric, "micro", weight, name=gap.term))
     return GroupGap(tuple(aims))

@@ -26,10 +26,10 @@ from ..rules.calibration_fit import fit_links
 from ..rules.decisions import decide_loss
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule, anonymous_rule
-from ..solvers import Solver
+from ..solvers.base import Solver
 from .solving import Settings, solve
 
-__all__ = ["PARTS", "ROUNDS", "Bag", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
+__all__ = ["PARTS", "ROUNDS", "BaggedRule", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -110,8 +110,8 @@ def draw(problem: InMemory, rng: np.random.Generator, n_rounds: int = ROUNDS) ->
     n_blocks = int(block.max()) + 1
     n_parts = min(PARTS, n_blocks)
     left_out = np.zeros((n_rounds, n_parts, n_blocks), dtype=bool)
-    for own in left_out:
-        for part, blocks in zip(own, np.array_split(rng.permutation(n_blocks), n_parts), strict=True):
+    for round_parts in left_out:
+        for part, blocks in zip(round_parts, np.array_split(rng.permutation(n_blocks), n_parts), strict=True):
             part[blocks] = True
     return Resamples(problem, block, left_out.reshape(-1, n_blocks))
 
@@ -214,10 +214,10 @@ def _strata(problem: InMemory) -> FloatArray:
     rows, n_groups = problem.source.rows, problem.schema.n_groups
     if problem.schema.n_outputs != n_groups or rows.codes is None:
         return np.zeros(rows.n_rows)
-    own = rows.codes.max(axis=1).astype(np.float64)
+    strata = rows.codes.max(axis=1).astype(np.float64)
     if rows.group is not None and n_groups > 1:
-        own += problem.schema.width * rows.group
-    return np.asarray(own)
+        strata += problem.schema.width * rows.group
+    return np.asarray(strata)
 
 
 def _dealt_counts(problem: InMemory, rng: np.random.Generator) -> tuple[InMemory, IntArray]:
@@ -236,9 +236,9 @@ def _dealt_counts(problem: InMemory, rng: np.random.Generator) -> tuple[InMemory
     n_blocks = int(min(_BLOCKS, max(counts.sum(), 1)))
     strata = _strata(problem)
     dealt, first = np.zeros((rows.n_rows, n_blocks), dtype=np.int64), 0
-    for own in np.split(np.arange(rows.n_rows), np.flatnonzero(np.diff(strata)) + 1):
-        total = int(counts[own].sum())
-        dealt[own] = _thinned(counts[own], np.roll(np.arange(n_blocks), -first), rng)
+    for stratum_rows in np.split(np.arange(rows.n_rows), np.flatnonzero(np.diff(strata)) + 1):
+        total = int(counts[stratum_rows].sum())
+        dealt[stratum_rows] = _thinned(counts[stratum_rows], np.roll(np.arange(n_blocks), -first), rng)
         first = (first + total) % n_blocks
     index, block = np.nonzero(dealt)
     many, share = rows.take(index), dealt[index, block] / repeats[index]
@@ -261,7 +261,7 @@ def _thinned(counts: NDArray[np.int64], blocks: IntArray, rng: np.random.Generat
 
 
 @dataclass(frozen=True, eq=False)
-class Bag:
+class BaggedRule:
     """The rules that one recipe fits to R resamples.
 
     Parameters
@@ -284,7 +284,7 @@ class Bag:
 
     def loss(self, which: NDArray[np.bool_]) -> Loss:
         """Return the mean of the losses of some of the resamples, a mask of shape (R,)."""
-        arrays = [own[which].mean(axis=0) for own in self.losses]
+        arrays = [losses[which].mean(axis=0) for losses in self.losses]
         return Loss(full=arrays[0]) if len(arrays) == 1 else Loss(diagonal=arrays[0], offset=arrays[1])
 
     def mean_link(self, which: NDArray[np.bool_]) -> TemperatureScaling | None:
@@ -309,7 +309,7 @@ class Bag:
         return decide_loss(self.loss(which), proba if link is None else link.view(proba), problem.schema.n_decisions)
 
     @classmethod
-    def merged(cls, bags: Sequence[Bag]) -> Bag:
+    def merged(cls, bags: Sequence[BaggedRule]) -> BaggedRule:
         """Return the bag of the mean rule of several bags in each resample; they have the link in common."""
         if len(bags) == 1:
             return bags[0]
@@ -341,7 +341,7 @@ def _scaled(losses: Sequence[Loss]) -> tuple[FloatArray, ...]:
     """
     if not all(loss.is_diagonal for loss in losses):
         losses = [Loss(full=loss.tensor()) for loss in losses]
-    arrays = tuple(np.concatenate(own) for own in zip(*(loss.arrays for loss in losses), strict=True))
+    arrays = tuple(np.concatenate(parts) for parts in zip(*(loss.arrays for loss in losses), strict=True))
     if len(arrays) == 1:
         size = np.ptp(arrays[0], axis=2).mean(axis=1)
     else:
@@ -360,10 +360,10 @@ def _spread(diagonal: FloatArray, offset: FloatArray) -> FloatArray:
         return np.zeros(len(diagonal))
     order = np.argsort(offset, axis=1, kind="stable")
     ends = np.take_along_axis(offset, order[:, [0, 1, -2, -1]], axis=1)
-    own, index = offset + diagonal, np.arange(k)
+    with_diagonal, index = offset + diagonal, np.arange(k)
     low = np.where(index == order[:, :1], ends[:, 1:2], ends[:, :1])
     high = np.where(index == order[:, -1:], ends[:, 2:3], ends[:, 3:])
-    return np.asarray((np.maximum(high, own) - np.minimum(low, own)).mean(axis=1))
+    return np.asarray((np.maximum(high, with_diagonal) - np.minimum(low, with_diagonal)).mean(axis=1))
 
 
 def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> TemperatureScaling | None:
@@ -394,8 +394,8 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Temp
             max_rows=rows.n_rows,
         )
         link = TemperatureScaling(
-            np.concatenate([one.temperature for one in fitted]),
-            np.concatenate([one.bias for one in fitted]),
+            np.concatenate([resample_link.temperature for resample_link in fitted]),
+            np.concatenate([resample_link.bias for resample_link in fitted]),
             fitted[0].floor,
         )
     if problem.prior is None:
@@ -415,7 +415,7 @@ def fit_bags(
     recipes: Sequence[FitStrategy],
     solver: Solver | Settings,
     link: TemperatureScaling | None,
-) -> list[Bag]:
+) -> list[BaggedRule]:
     """Fit rules to every resample of the rows of a problem, by recipes that have the link in common.
 
     Parameters
@@ -430,19 +430,19 @@ def fit_bags(
 
     Returns
     -------
-    list of Bag
+    list of BaggedRule
         One per recipe.
     """
     rules: list[list[WeightedRule | MixtureRule]] = [[] for _ in recipes]
     for tile in _tiles(problem, resamples, link):
-        for recipe, own in zip(recipes, rules, strict=True):
-            own.append(solve(tile, recipe, solver, None).rule)
-    return [_bag(problem, resamples.n_resamples, own, link) for own in rules]
+        for recipe, recipe_rules in zip(recipes, rules, strict=True):
+            recipe_rules.append(solve(tile, recipe, solver, None).rule)
+    return [_bag(problem, resamples.n_resamples, recipe_rules, link) for recipe_rules in rules]
 
 
 def _bag(
     problem: InMemory, n_resamples: int, rules: Sequence[WeightedRule | MixtureRule], link: TemperatureScaling | None
-) -> Bag:
+) -> BaggedRule:
     """Put rules of some resamples each together."""
     n_outputs = problem.schema.n_outputs
     if any(rule.is_randomized for rule in rules):
@@ -451,14 +451,14 @@ def _bag(
             for rule in rules
             for start in range(0, len(rule.classes), n_outputs)
         ]
-        return Bag(n_resamples, (), tuple(mixtures), link)
+        return BaggedRule(n_resamples, (), tuple(mixtures), link)
     losses = _scaled([_spread_out(loss, len(rule.classes)) for rule in rules for loss in rule.flatten().losses])
     losses = tuple(array.reshape(n_resamples, -1, *array.shape[1:]) for array in losses)
     if problem.aim.average != "macro" and n_outputs > 1:
         # All outputs follow one loss; those without any label in a resample would have that of argmax there.
         first = int(np.argmax(problem.source.class_weights.sum(axis=1) * problem.aim.output_weight))
         losses = tuple(array[:, first : first + 1] for array in losses)
-    return Bag(n_resamples, losses, (), link)
+    return BaggedRule(n_resamples, losses, (), link)
 
 
 def _spread_out(loss: Loss, n_outputs: int) -> Loss:
@@ -485,8 +485,8 @@ def _of_outputs(rule: WeightedRule | MixtureRule, outputs: slice, problem: InMem
     """Return the mixture of the outputs of one resample, over codes."""
     rules, shares = rule.flatten()
     shares = np.broadcast_to(shares, (len(rule.classes), shares.shape[1]))[outputs]
-    own = [one.loss.map(lambda a: a if len(a) == 1 else a[outputs]) for one in rules]
+    losses = [part.loss.map(lambda a: a if len(a) == 1 else a[outputs]) for part in rules]
     same = bool((shares == shares[0]).all())
     seed = getattr(rule, "seed", 0)
-    parts = tuple(anonymous_rule(loss, problem.schema.n_decisions) for loss in own)
+    parts = tuple(anonymous_rule(loss, problem.schema.n_decisions) for loss in losses)
     return MixtureRule(parts, shares[0] if same else shares, seed=seed)

@@ -28,48 +28,36 @@ from ..oracles.problem import FitStrategy, Problem, mixed
 from ..rules.grouped import GroupedRule, of_schema
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
-from ..solvers import Outcome
 from ..solvers.constrained import InfeasibleError
-from .constraints.fit import fit_within
+from ..solvers.result import Outcome
 from .constraints.search import Search
-from .metadata import metadata_of
 from .secondary_metrics import record_rule
 from .solving import FitTask, FittedRule
 
-__all__ = ["fit_by_group", "values_by_group"]
+__all__ = ["rejoin_groups", "split_by_group", "values_by_group"]
 
 FloatArray = NDArray[np.float64]
 
 
-def fit_by_group(task: FitTask) -> FittedRule:
-    """Fit the best rule that satisfies constraints about groups: one rule for each group, or one for all."""
-    problem, goal, groups = task.problem, task.goal, task.groups
-    assert groups is not None
-    settings, aware, n_groups = task.settings, task.group_aware, len(groups.names)
-    split = problem.by_group(n_groups, aware=aware, worst=goal.worst_group)
+def split_by_group(task: FitTask) -> Problem:
+    """Return the problem of a task with outputs of their own for every group."""
+    assert task.groups is not None
+    split = task.problem.by_group(len(task.groups.names), aware=task.group_aware, worst=task.goal.worst_group)
     _check_worst(split)
+    return split
 
-    def linked_by_group(recipe: FitStrategy) -> FitStrategy | None:
-        return replace(recipe, link_by_group=True) if recipe.recalibrate and aware else None
 
-    fitted, recipe = fit_within(
-        split,
-        task.recipe_list,
-        settings,
-        goal.confidence,
-        seed=task.seed,
-        metadata=metadata_of(problem),
-        stage=task.stage,
-        challenger=linked_by_group,
-    )
-    rule = fitted.rule
+def rejoin_groups(task: FitTask, split: Problem, fitted: FittedRule, recipe: FitStrategy) -> FittedRule:
+    """Return the fit of a split problem as one of the task: one rule for each group, or one for all."""
+    problem, groups, rule = task.problem, task.groups, fitted.rule
+    assert groups is not None
     fitted = replace(
         fitted,
         confusion=_pooled(split, fitted.confusion),
         recorded=record_rule(split, rule),
         by_group=values_by_group(problem, groups, rule),
     )
-    if not aware:
+    if not task.group_aware:
         return replace(_beside_aware(task, recipe, fitted), rule=of_schema(rule, problem.schema))
     return replace(fitted, rule=GroupedRule.of(rule, problem.schema, groups))
 

@@ -14,10 +14,10 @@ import numpy as np
 from ..core.errors import argument
 from ..core.notes import Note, NoteKind, note_list
 from ..data.sources.memory import MemorySource
-from ..oracles.problem import Problem, argmax_rule
-from ..rules import RuleMetadata
+from ..oracles.problem import FitStrategy, Problem, argmax_rule
 from ..rules.grouped import abstaining
-from ..solvers import Certificate, Outcome
+from ..rules.metadata import RuleMetadata
+from ..solvers.result import Certificate, Outcome
 from .metadata import metadata_of, with_estimates
 from .secondary_metrics import record_rule
 from .selection import select
@@ -153,24 +153,18 @@ def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:
 
 def fit_constrained(task: FitTask) -> FittedRule:
     """Fit the best rule that satisfies constraints, none of them about a sensitive group."""
-    from .constraints.fit import fit_within
-
-    return fit_within(
-        task.problem,
-        task.recipe_list,
-        task.settings,
-        task.goal.confidence,
-        seed=task.seed,
-        metadata=metadata_of(task.problem),
-        stage=task.stage,
-    )[0]
+    return _fit_within(task, task.problem)[0]
 
 
 def fit_groups(task: FitTask) -> FittedRule:
     """Fit the best rule that satisfies constraints about sensitive groups, and the rule of rows of unknown groups."""
-    from .by_group import fit_by_group
+    from .by_group import rejoin_groups, split_by_group
 
-    fitted = fit_by_group(task)
+    def linked_by_group(recipe: FitStrategy) -> FitStrategy | None:
+        return replace(recipe, link_by_group=True) if recipe.recalibrate and task.group_aware else None
+
+    split = split_by_group(task)
+    fitted = rejoin_groups(task, split, *_fit_within(task, split, linked_by_group))
     if not task.group_aware or task.sensitive is None or task.sensitive.unknown == "refuse":
         return fitted
     if task.fits_unknown_groups:
@@ -179,3 +173,21 @@ def fit_groups(task: FitTask) -> FittedRule:
     else:
         other = abstaining(task.problem.schema)
     return replace(fitted, rule=replace(fitted.rule, other=other))
+
+
+def _fit_within(
+    task: FitTask, problem: Problem, challenger: Callable[[FitStrategy], FitStrategy | None] = lambda _: None
+) -> tuple[FittedRule, FitStrategy]:
+    """Fit the best rule of a problem that satisfies the constraints of a task."""
+    from .constraints.fit import fit_within
+
+    return fit_within(
+        problem,
+        task.recipe_list,
+        task.settings,
+        task.goal.confidence,
+        seed=task.seed,
+        metadata=metadata_of(task.problem),
+        stage=task.stage,
+        challenger=challenger,
+    )

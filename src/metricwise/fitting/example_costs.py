@@ -21,17 +21,17 @@ from ..core.probabilities import Probabilities
 from ..data.abstention import read_abstain_label
 from ..data.row_costs import read_row_costs
 from ..data.sources.memory import MemorySource
-from ..inference import Estimate, Gain
 from ..inference.costs import CostJudge, heaviest_share
 from ..inference.decisions import Decisions
+from ..inference.results import Estimate, Gain
 from ..metrics.abstention import Abstention
 from ..metrics.linear import Cost
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules.base import RuleRows
 from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
-from ..solvers import Certificate, Outcome
-from .bagging import Bag, draw, links_of
+from ..solvers.result import Certificate, Outcome
+from .bagging import BaggedRule, draw, links_of
 from .samples import judging_rows
 from .solving import FitTask, FittedRule
 
@@ -196,7 +196,7 @@ def _left_out(
     judges = resamples.problem
     rows = judges.source.rows
     assert rows.cost is not None
-    bag = Bag(resamples.n_resamples, (), (), links_of(judges, resamples, True))
+    bag = BaggedRule(resamples.n_resamples, (), (), links_of(judges, resamples, True))
     out, eta = np.empty((rows.n_rows, 1), dtype=np.intp), np.empty((rows.n_rows, judges.schema.width))
     for left_out, which in zip(resamples.rows, resamples.left_out.T, strict=True):
         link, proba = bag.mean_link(which), rows.proba.take(left_out)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from .._version import __version__
 from ..core.labels import python_labels
 from ..goals.worst import opened
-from ..inference import ConstraintResult, Estimate, Gain
+from ..inference.results import ConstraintResult, Estimate, Gain
 from ..metrics.naming import PerOutput
 from ..metrics.scales import order_of
 from ..oracles.problem import Problem

@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..inference import Recorded
+from ..inference.results import Recorded
 from ..oracles.problem import InMemory, Problem, argmax_rule, mixed
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule

@@ -21,14 +21,14 @@ from ..inference.judge import MAX_DELTA_ERROR, RESAMPLES, Judge, Scored
 from ..inference.results import Candidate, Estimate, Gain
 from ..inference.spread import Errors, Spread, clip_interval
 from ..kernels import code_type, tally
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.base import Linear
 from ..metrics.naming import PerOutput
 from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.weighted import WeightedRule
-from ..solvers import Solver
-from .bagging import PARTS, ROUNDS, Bag, Resamples, dealt_size, draw, fit_bags, links_of
+from ..solvers.base import Solver
+from .bagging import PARTS, ROUNDS, BaggedRule, Resamples, dealt_size, draw, fit_bags, links_of
 from .samples import MAX_ROWS, with_copies_clustered
 from .secondary_metrics import held_out
 from .solving import WIDE, Settings, solve
@@ -140,7 +140,8 @@ def select(
     names = [str(recipe) for recipe in recipes]
     together = whole and not any(bag.mixtures for bag in bags)
     if together:  # else all rows are fitted once, by the better recipe
-        bags, names = [Bag.merged(bags)], [" and ".join([names[0], *(recipe.confusion for recipe in recipes[1:])])]
+        bags = [BaggedRule.merged(bags)]
+        names = [" and ".join([names[0], *(recipe.confusion for recipe in recipes[1:])])]
     scores = _OutOfBagScores.of(rows, resamples, bags)
     recorded = held_out(rows, scores.codes[:-1])
     candidates = tuple(
@@ -186,7 +187,7 @@ def _sample(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple
     return with_copies_clustered(rows), whole
 
 
-def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) -> Aim | None:
+def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) -> AveragedMetric | None:
     """Return the aim with a slow metric replaced by its tangent at the best rule of all rows, for resamples.
 
     The best rule for a smooth metric is the best for its tangent too. None if the best rule for the tangent has little
@@ -293,7 +294,7 @@ def _values(judge: Judge, counts: FloatArray) -> FloatArray:
     return judge.values_of_counts(counts)
 
 
-def _decide_left_out(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
+def _decide_left_out(problem: InMemory, resamples: Resamples, bag: BaggedRule) -> NDArray[Any]:
     """Return decisions (N, M) on every row by the average rule of the resamples that left it out."""
     out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
     for rows, which in zip(resamples.rows, resamples.left_out.T, strict=True):
@@ -307,12 +308,12 @@ class _OutOfBagScores:
 
     judge: Judge
     resamples: Resamples
-    bags: Sequence[Bag]
+    bags: Sequence[BaggedRule]
     codes: tuple[NDArray[Any], ...]
     scores: tuple[Scored, ...]
 
     @classmethod
-    def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag]) -> _OutOfBagScores:
+    def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[BaggedRule]) -> _OutOfBagScores:
         by_block = problem.schema.n_outputs > _MAX_DELTA_OUTPUTS
         judge = _BlockJudge(problem, resamples.rows) if by_block else Judge(problem)
         argmax = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.decision_width))
@@ -398,7 +399,7 @@ def estimate_gain(table: _OutOfBagScores, seed: int) -> tuple[Gain | None, Estim
     return Gain(*gain), Estimate(*spread.interval(value, _WIDEN * errors.first, low, high))
 
 
-def _full_fit_correction(judge: Judge, bag: Bag, value: float) -> float:
+def _full_fit_correction(judge: Judge, bag: BaggedRule, value: float) -> float:
     """Return how much better the rule of all resamples is on new rows than the rules that are judged, of given value.
 
     What a fit loses on new rows is proportional to one over its rows, and equals what it seems to gain on its own
@@ -453,7 +454,7 @@ def selection_bias(estimate: float, error: float) -> float:
     return error * density / below
 
 
-def _variation(judge: Judge, bag: Bag) -> float:
+def _variation(judge: Judge, bag: BaggedRule) -> float:
     """Return what a rule loses of a metric with a kink because it varies with the rows that it is fitted to.
 
     The rows that are left out are drawn with the others: where the rows at hand favour a class, rules adapt to it and

@@ -25,13 +25,14 @@ from ..metrics.objective import Objective
 from ..oracles.base import Oracle, TooManyChangesError
 from ..oracles.counts import Counts
 from ..oracles.problem import FitStrategy, Problem, argmax_rule
-from ..rules import CostRule
 from ..rules.calibration import TemperatureScaling
+from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
 from ..rules.weighted import WeightedRule
-from ..solvers import SOLVERS, Certificate, Outcome, Solver, SolverResult, make_solver
-from ..solvers.base import BaseSolver, count_rule
+from ..solvers import SOLVERS, make_solver
+from ..solvers.base import BaseSolver, Solver
 from ..solvers.joined import Part, join
+from ..solvers.result import Certificate, Outcome, SolverResult, count_rule
 
 __all__ = ["WIDE", "FitTask", "FittedRule", "Settings", "choose_solver", "fit", "present", "solve"]
 

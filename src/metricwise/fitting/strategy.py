@@ -11,7 +11,8 @@ from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, 
 from ..core.params import Parameters
 from ..metrics.base import Metric
 from ..oracles.problem import FitStrategy
-from ..solvers import SOLVERS, Solver, make_solver
+from ..solvers import SOLVERS, make_solver
+from ..solvers.base import Solver
 from .solving import Settings
 
 __all__ = ["Strategy"]

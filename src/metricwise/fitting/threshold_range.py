@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ..core.confusion import distributions
 from ..inference.judge import Judge
 from ..oracles.problem import InMemory
-from ..rules import MixtureRule, RuleRows, WeightedRule
+from ..rules.base import RuleRows
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
 
 __all__ = ["threshold_range"]
 

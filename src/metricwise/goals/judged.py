@@ -17,7 +17,7 @@ from ..core.errors import InvalidParameter, mention, shown
 from ..core.labels import known_positive, python_labels
 from ..core.schema import Schema
 from ..metrics.abstention import AbstentionCost, check_pooled
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.averages import check_average
 from ..metrics.base import Metric
 from ..metrics.functions import check_whole_rows
@@ -42,7 +42,7 @@ def read_aims(
     strict: bool = True,
     allowed: AbstentionCost | None = None,
     by_group: bool = False,
-) -> dict[str, Aim]:
+) -> dict[str, AveragedMetric]:
     """Read what a rule is judged by, each under its name.
 
     Parameters
@@ -63,7 +63,7 @@ def read_aims(
 
     Returns
     -------
-    dict of str to Aim
+    dict of str to AveragedMetric
     """
     aims = {}
     metric_list = [(name, *opened(metric)) for name, metric in list_metrics(goal.metric, schema)]
@@ -84,7 +84,9 @@ def read_aims(
             check_pooled(meant.average, schema.n_classes)
             metric = allowed.judge(metric, schema.classes)
             allowed.check(metric, schema.classes)
-        aims[name] = Aim(metric, meant.average, output_weight, meant.support_weighted, positive, name, least=least)
+        aims[name] = AveragedMetric(
+            metric, meant.average, output_weight, meant.support_weighted, positive, name, least=least
+        )
     return aims
 
 

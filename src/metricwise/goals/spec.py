@@ -21,7 +21,7 @@ from ..data.abstention import read_abstain_label
 from ..data.single_column import positive_labels
 from ..data.weights import read_output_weight, read_prior
 from ..metrics.abstention import AbstentionCost, check_pooled, read_abstain
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.class_names import class_named, text_class
 from ..metrics.functions import check_whole_rows
 from ..metrics.naming import positive_places, same_classes
@@ -48,9 +48,9 @@ class Goal:
     ----------
     schema : Schema
         With the label of an abstention, if rules may abstain.
-    aim : Aim
+    aim : AveragedMetric
         What is maximised.
-    record : dict of str to Aim
+    record : dict of str to AveragedMetric
         What is recorded beside it.
     metrics : tuple of Resolved
         The metrics of these, without what abstentions count for.
@@ -66,8 +66,8 @@ class Goal:
     """
 
     schema: Schema
-    aim: Aim
-    record: dict[str, Aim]
+    aim: AveragedMetric
+    record: dict[str, AveragedMetric]
     metrics: tuple[Resolved, ...]
     constraints: tuple[Constraint, ...] = ()
     confidence: float | None = None
@@ -210,7 +210,7 @@ class GoalSpec:
         label = read_abstain_label(abstention.label, schema.classes)
         return abstention.terms, replace(schema, abstain_label=label)
 
-    def _check_groups(self, aim: Aim, worst_group: bool, groups: Sequence[Any] | None) -> None:
+    def _check_groups(self, aim: AveragedMetric, worst_group: bool, groups: Sequence[Any] | None) -> None:
         if groups is None:
             if worst_group:
                 raise InvalidParameter(
@@ -232,7 +232,7 @@ class GoalSpec:
             )
 
     def _read_constraints(
-        self, aim: Aim, schema: Schema, allowed: AbstentionCost | None, groups: Sequence[Any] | None
+        self, aim: AveragedMetric, schema: Schema, allowed: AbstentionCost | None, groups: Sequence[Any] | None
     ) -> tuple[Constraint, ...]:
         if not self.constrained and allowed is None:
             return ()
@@ -282,22 +282,22 @@ class _AimReader:
         places = positive_places(self.resolved.metric, self.schema.classes) if weighted else None
         object.__setattr__(self, "positive", places)
 
-    def main(self) -> Aim:
+    def main(self) -> AveragedMetric:
         """Return what is maximised."""
         metric = self.resolved.metric
         return self._aim(self.resolved, metric if self.allowed is None else self.allowed.aim(metric))
 
-    def recorded(self, resolved: Resolved) -> Aim:
+    def recorded(self, resolved: Resolved) -> AveragedMetric:
         """Return what is recorded beside it."""
         metric = resolved.metric
         return self._aim(
             resolved, metric if self.allowed is None else self.allowed.beside(metric, self.resolved.metric)
         )
 
-    def _aim(self, resolved: Resolved, metric: Any) -> Aim:
+    def _aim(self, resolved: Resolved, metric: Any) -> AveragedMetric:
         if self.allowed is not None:
             self.allowed.check(metric, self.schema.classes)
-        return Aim(
+        return AveragedMetric(
             metric, resolved.average, self.output_weight, resolved.support_weighted, self.positive, resolved.name
         )
 

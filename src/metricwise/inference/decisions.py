@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
-from ..rules import Rule, RuleRows
+from ..rules.base import Rule, RuleRows
 
 __all__ = ["Decisions"]
 

@@ -17,7 +17,7 @@ from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.counts import Counts
 from ..oracles.problem import InMemory, argmax_rule, mixed
-from ..rules import anonymous_rule
+from ..rules.weighted import anonymous_rule
 from .decisions import Decisions
 from .results import Comparison, Estimate
 from .spread import Errors, Spread, clip_interval

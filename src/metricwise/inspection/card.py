@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ..rules import Rule
+from ..rules.base import Rule
 from .charts import path_chart
 from .markup import Html, join, table, tag
 from .summary import summarize_for_card, summarize_rule

@@ -17,8 +17,9 @@ from urllib.parse import quote
 from .._version import __version__
 from ..core.errors import MissingDependency, Refusal
 from ..core.files import write_text
-from ..export import to_python, to_sql
-from ..rules import Rule
+from ..export.python_source import to_python
+from ..export.sql import to_sql
+from ..rules.base import Rule
 from .charts import path_chart, reliability_chart
 from .summary import read_subject, summarize_subject
 from .text import number, weight

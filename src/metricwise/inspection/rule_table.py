@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..core.labels import python_labels
-from ..rules import CostRule, MixtureRule, Rule, RuleWriter, WeightedRule
+from ..rules.base import Rule
+from ..rules.example_cost import CostRule
 from ..rules.forms import Weights, form_of
+from ..rules.mixture import MixtureRule
+from ..rules.weighted import WeightedRule
+from ..rules.writer import RuleWriter
 
 __all__ = ["rule_table"]
 

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, entry_point, mention
 from ..core.labels import python_labels
 from ..data.sources.memory import MemorySource
-from ..evaluation import Comparison, evaluate, own_average, read_rule
+from ..evaluation import evaluate
+from ..evaluation.arguments import own_average, read_rule
 from ..fitting.metadata import losses_of
 from ..goals.for_outputs import are_for_outputs
-from ..inference import ConstraintResult, Estimate
+from ..inference.results import Comparison, ConstraintResult, Estimate
 from ..metrics.naming import same_classes
 from ..metrics.resolution import metric_meant, target_kind
-from ..rules import Rule
-from ..solvers import Outcome
+from ..rules.base import Rule
+from ..solvers.result import Outcome
 from .details import Curve, Details, Missing, NotApplicable, attempt, details_of
 from .rule_table import rule_table
 from .text import display_value, improvement, metric_losses, negated, number, percent

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.notes import Note, joined_text
-from ..inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
+from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..oracles.problem import Problem
 from ..rules.example_cost import CostRule
 from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
-from ..solvers import Certificate, Outcome
+from ..solvers.result import Certificate, Outcome
 
 __all__ = ["Rule", "View"]
 

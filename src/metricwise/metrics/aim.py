@@ -19,14 +19,14 @@ from .base import Metric
 from .naming import pooled, positive_places
 from .objective import Objective
 
-__all__ = ["Aim", "make_objective"]
+__all__ = ["AveragedMetric", "make_objective"]
 
 IntArray = NDArray[np.intp]
 Classes = Sequence[Sequence[Any] | NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Aim:
+class AveragedMetric:
     """A metric, its average over outputs, and the weights of the outputs.
 
     Parameters
@@ -60,9 +60,9 @@ class Aim:
     --------
     >>> import numpy as np
     >>> from metricwise.metrics import FBeta
-    >>> from metricwise.metrics.aim import Aim
+    >>> from metricwise.metrics.aim import AveragedMetric
     >>> C = np.array([[[0.5, 0.1], [0.1, 0.3]], [[0.6, 0.0], [0.2, 0.2]]])
-    >>> aim = Aim(FBeta(), "macro", np.ones(2))
+    >>> aim = AveragedMetric(FBeta(), "macro", np.ones(2))
     >>> round(aim.bind(C.sum(axis=2), np.array([10.0, 10.0]), np.array([2, 2])).value(C), 4)
     0.7083
     """
@@ -78,12 +78,12 @@ class Aim:
     least: bool = False
     note: str = ""
 
-    def maximised(self) -> Aim:
+    def maximised(self) -> AveragedMetric:
         """Return the aim of which more is better: that of minus a loss."""
         metric = self.metric._maximised()
         return self if metric is self.metric else replace(self, metric=metric, name=metric.name)
 
-    def of_outputs(self, outputs: IntArray) -> Aim:
+    def of_outputs(self, outputs: IntArray) -> AveragedMetric:
         """Return the aim for some of the outputs, given by position."""
         positive = None if self.positive is None else self.positive[outputs]
         metric = self.metric._of_outputs(outputs.tolist())
@@ -96,7 +96,7 @@ class Aim:
             loss=None if self.loss is None else self.loss[outputs],
         )
 
-    def tiled(self, n_outputs: int, times: int) -> Aim:
+    def tiled(self, n_outputs: int, times: int) -> AveragedMetric:
         """Return the aim for M outputs, repeated a number of times: the mean over the repetitions."""
         outputs = np.tile(np.arange(n_outputs), times)
         pooled_parts = np.zeros(n_outputs, dtype=np.intp) if n_outputs > 1 else None
@@ -104,7 +104,7 @@ class Aim:
         parts, loss = (_tiled(numbers, times) for numbers in (of_one, self.loss))
         return replace(self.of_outputs(outputs), average="macro", parts=parts, loss=loss)
 
-    def by_group(self, n_groups: int, *, aware: bool, worst: bool) -> Aim:
+    def by_group(self, n_groups: int, *, aware: bool, worst: bool) -> AveragedMetric:
         """Return the aim for M outputs once for every sensitive group, whose rows are parts of them.
 
         Rows of different groups may follow different losses if it is group-`aware`; the value is that of all groups

@@ -15,7 +15,7 @@ from ..data.frames import is_two_dimensional, scales_of, warn_of_order
 from ..data.labels import observed_labels, read_pair
 from ..data.weights import read_output_weight, read_sample_weight
 from .abstention import Abstention, check_pooled
-from .aim import Aim
+from .aim import AveragedMetric
 from .averages import check_average
 from .base import Metric
 from .functions import check_whole_rows
@@ -100,7 +100,7 @@ def score(
         raise InvalidParameter("y_true", "have at least one observed label of positive weight", "none")
     if average == "instance":
         return row_values(metric, true, predicted, width, alpha, weight, names).mean.value
-    return Aim(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
+    return AveragedMetric(metric, average, alpha).bind(C.sum(axis=-1), mass, n_classes, names).value(C)
 
 
 def label_of_abstentions(abstain: Abstention, y_true: Any) -> Any:

@@ -21,7 +21,7 @@ from ..data.sources.base import Source, in_passes
 from ..data.sources.memory import MemorySource
 from ..goals.constraint import Constraint
 from ..metrics.abstention import AbstentionCost
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.averages import Grouping
 from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput
@@ -78,11 +78,11 @@ class Problem:
     Parameters
     ----------
     source : Source
-    aim : Aim
+    aim : AveragedMetric
         What is maximised.
     prior : ndarray of shape (M, K), or None
         Class priors of the rows that the rule is for.
-    record : mapping of str to Aim
+    record : mapping of str to AveragedMetric
         What is recorded beside it.
     allowed : AbstentionCost, optional
         What an abstention counts for, where the rule may abstain; the aims know already.
@@ -91,9 +91,9 @@ class Problem:
     """
 
     source: Source
-    aim: Aim
+    aim: AveragedMetric
     prior: FloatArray | None = None
-    record: Mapping[str, Aim] = field(default_factory=dict)
+    record: Mapping[str, AveragedMetric] = field(default_factory=dict)
     allowed: AbstentionCost | None = None
     constraints: tuple[Constraint, ...] = ()
 

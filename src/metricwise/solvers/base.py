@@ -1,4 +1,4 @@
-"""Base of solvers: what they need of an objective, the loop of iterative ones, and the final count.
+"""Base of solvers: what they need of an objective, the loop of iterative ones, and the end of a walk.
 
 A solver is a frozen dataclass of settings with ``solve(oracle, objective) -> SolverResult``. Must not know any
 algorithm, beyond the name of one that serves a form.
@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument
 from ..core.losses import Loss
 from ..core.moved import moved_error
-from ..core.notes import NoteKind, note_list
 from ..data.sources.base import in_passes
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle, Walk
-from .result import Outcome, SolverResult
+from .result import Outcome, SolverResult, build_result
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -308,51 +307,6 @@ def finish_walk(
         chosen = objective.spread(loss(point))
         counted[0] = oracle.confusions([chosen])[0]
     return build_result(oracle, objective, chosen, counted[:2], status=status, outcome=outcome), point, counted[2:]
-
-
-def finish(
-    oracle: Oracle,
-    objective: Objective,
-    loss: Loss,
-    *,
-    status: str,
-    outcome: Outcome,
-    history: Sequence[float] = (),
-    upper_bound: float | None = None,
-    level: FloatArray | None = None,
-) -> SolverResult:
-    """Count the rule of the losses of groups beside argmax, and pack the result."""
-    result = count_rule(oracle, objective, objective.spread(loss), status=status, outcome=outcome)
-    return replace(
-        result,
-        history=(*history, result.value),
-        upper_bound=None if upper_bound is None else max(upper_bound, result.value),
-        level=level,
-    )
-
-
-def count_rule(oracle: Oracle, objective: Objective, loss: Loss, *, status: str, outcome: Outcome) -> SolverResult:
-    """Count the rule of the losses of outputs with the kernel that predicts, beside argmax."""
-    counted = oracle.confusions([loss, Loss.argmax(objective.width)])
-    return build_result(oracle, objective, loss, counted, status=status, outcome=outcome)
-
-
-def build_result(
-    oracle: Oracle, objective: Objective, loss: Loss, counted: FloatArray, *, status: str, outcome: Outcome
-) -> SolverResult:
-    """Pack the result of the losses of outputs, of which the confusion and that of argmax have been counted."""
-    value = objective.value(counted[0])
-    return SolverResult(
-        losses=(loss,),
-        shares=np.ones(1),
-        n_classes=oracle.n_classes,
-        confusion=counted[0],
-        value=value,
-        baseline=objective.value(counted[1]),
-        outcome=outcome,
-        notes=note_list(NoteKind.OUTCOME, status),
-        history=(value,),
-    )
 
 
 # Classes that were here when they were pickled.

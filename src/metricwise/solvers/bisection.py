@@ -9,9 +9,9 @@ import numpy as np
 
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, Needs, finish, run
+from .base import BaseSolver, FloatArray, Needs, run
 from .ratios import certify, loss_at, ratio_of
-from .result import Outcome, SolverResult
+from .result import Outcome, SolverResult, finish
 
 
 @dataclass(frozen=True, eq=False)

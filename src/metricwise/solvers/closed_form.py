@@ -8,9 +8,9 @@ from typing import ClassVar
 from ..core.losses import Loss
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import BaseSolver, Needs, finish
+from .base import BaseSolver, Needs
 from .ratios import ratio_of
-from .result import Outcome, SolverResult
+from .result import Outcome, SolverResult, finish
 
 
 @dataclass(frozen=True)

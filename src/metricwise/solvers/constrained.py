@@ -14,8 +14,10 @@ from ..goals.constraint import ConstraintSystem, GroupGap, HalfSpace, PooledCons
 from ..metrics.base import Increasing
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, IntArray
 from .programme import Programme
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 __all__ = ["Effort", "Feasible", "InfeasibleError", "Point", "maximise"]
 

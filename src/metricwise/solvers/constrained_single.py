@@ -7,11 +7,14 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from .base import FloatArray, IntArray
 from .constrained import Effort, Feasible, InfeasibleError, Point, maximise
 from .programme import Programme
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 __all__ = ["MAX_REPAIRS", "best_by_labels", "best_single"]
 

@@ -12,9 +12,9 @@ from ..core.losses import Loss
 from ..core.notes import NoteKind, note_list
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Oracle
-from .base import BaseSolver, FloatArray, Needs, finish, run
+from .base import BaseSolver, FloatArray, Needs, run
 from .ratios import certify, loss_at, ratio_of
-from .result import Outcome, SolverResult
+from .result import Outcome, SolverResult, finish
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,9 @@ from ..core.losses import Loss
 from ..core.notes import Note, NoteKind
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, finish
-from .result import Outcome, SolverResult
+from .result import Outcome, SolverResult, finish
+
+FloatArray = NDArray[np.float64]
 
 _GRID = np.linspace(0.0, 1.0, 17)
 _N_ZOOMS = 5  # each narrows the step eightfold

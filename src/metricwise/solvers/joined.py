@@ -14,9 +14,9 @@ from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, joined_text
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
-from .base import FloatArray, IntArray, count_rule
+from .base import FloatArray, IntArray
 from .hull import mixed_confusion
-from .result import Outcome, SolverResult
+from .result import Outcome, SolverResult, count_rule
 
 # From the best to the worst: all of a result is no better than its worst part.
 _OUTCOMES = (Outcome.OPTIMAL, Outcome.LOCAL, Outcome.NOT_CONVERGED)

@@ -11,8 +11,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .base import FloatArray, IntArray
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
 
 __all__ = ["Optimum", "Programme"]
 

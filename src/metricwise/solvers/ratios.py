@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ..core.losses import Loss
 from ..metrics.objective import Objective, Ratio
 from ..oracles.base import Line, Oracle
-from .base import FloatArray
 from .result import SolverResult
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

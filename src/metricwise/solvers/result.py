@@ -1,11 +1,12 @@
-"""The result of a solver: losses, shares, their confusion, and what is proved.
+"""The result of a solver: losses, shares, their confusion, and what is proved; the final count of a rule.
 
 Must not know algorithms, nor rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
@@ -13,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from ..core.notes import Note, joined_text
+from ..core.notes import Note, NoteKind, joined_text, note_list
+from ..metrics.objective import Objective
+from ..oracles.base import Oracle
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule, anonymous_rule
 
@@ -176,3 +179,48 @@ class SolverResult:
     def status(self) -> str:
         """The notes as one paragraph."""
         return joined_text(self.notes)
+
+
+def finish(
+    oracle: Oracle,
+    objective: Objective,
+    loss: Loss,
+    *,
+    status: str,
+    outcome: Outcome,
+    history: Sequence[float] = (),
+    upper_bound: float | None = None,
+    level: FloatArray | None = None,
+) -> SolverResult:
+    """Count the rule of the losses of groups beside argmax, and pack the result."""
+    result = count_rule(oracle, objective, objective.spread(loss), status=status, outcome=outcome)
+    return replace(
+        result,
+        history=(*history, result.value),
+        upper_bound=None if upper_bound is None else max(upper_bound, result.value),
+        level=level,
+    )
+
+
+def count_rule(oracle: Oracle, objective: Objective, loss: Loss, *, status: str, outcome: Outcome) -> SolverResult:
+    """Count the rule of the losses of outputs with the kernel that predicts, beside argmax."""
+    counted = oracle.confusions([loss, Loss.argmax(objective.width)])
+    return build_result(oracle, objective, loss, counted, status=status, outcome=outcome)
+
+
+def build_result(
+    oracle: Oracle, objective: Objective, loss: Loss, counted: FloatArray, *, status: str, outcome: Outcome
+) -> SolverResult:
+    """Pack the result of the losses of outputs, of which the confusion and that of argmax have been counted."""
+    value = objective.value(counted[0])
+    return SolverResult(
+        losses=(loss,),
+        shares=np.ones(1),
+        n_classes=oracle.n_classes,
+        confusion=counted[0],
+        value=value,
+        baseline=objective.value(counted[1]),
+        outcome=outcome,
+        notes=note_list(NoteKind.OUTCOME, status),
+        history=(value,),
+    )

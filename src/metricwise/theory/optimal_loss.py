@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.confusion import normalize
 from ..core.errors import InvalidParameter, entry_point
 from ..data.weights import read_output_weight
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.base import Metric
 from ..metrics.naming import check_same_classes
 from ..metrics.resolution import resolve, target_kind, to_maximise
@@ -102,7 +102,7 @@ def loss_from_gradient(
     if not resolved.average_given:
         check_same_classes([range(k) for k in sizes.tolist()])
     alpha = read_output_weight(output_weight, len(C))
-    aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
+    aim = AveragedMetric(resolved.metric, resolved.average, alpha, resolved.support_weighted)
     objective = aim.bind(C.sum(axis=-1), weight, sizes)
     grouping = objective.grouping
     slope = objective.gradient(grouping.pool(C))

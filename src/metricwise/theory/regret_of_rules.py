@@ -15,7 +15,7 @@ from ..data.sources.memory import MemorySource
 from ..data.weights import read_output_weight, read_sample_weight
 from ..fitting.solving import Settings, fit
 from ..goals.for_outputs import resolve_for
-from ..metrics.aim import Aim
+from ..metrics.aim import AveragedMetric
 from ..metrics.resolution import to_maximise
 from ..oracles.problem import FitStrategy, Problem, mixed
 from ..rules.base import Rule, RuleRows
@@ -150,7 +150,7 @@ def regret(
     )
     weight = read_sample_weight(sample_weight, truth.n_rows)
     alpha = read_output_weight(output_weight, truth.n_outputs)
-    aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
+    aim = AveragedMetric(resolved.metric, resolved.average, alpha, resolved.support_weighted)
     problem = Problem(MemorySource(make_rows(truth, None, weight), replace(rule.schema, normalize=False)), aim)
     oracle = problem.oracle("expected")
     objective = problem.objective(oracle)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...goals.constraint import Constraint, ConstraintSystem, GroupGap, PooledConstraint
 from ...metrics import Precision
 from ...metrics.abstention import Abstaining
-from ...metrics.aim import Aim
+from ...metrics.aim import AveragedMetric
 from ...oracles.problem import FitStrategy, Problem
 from ...solvers.constrained import Effort, InfeasibleError, Point
 from .search import NoSingleRuleError, Search
@@ -87,7 +87,7 @@ def _furthest(search: Search, limits: ConstraintSystem, rest: ConstraintSystem) 
         return ""
     assert isinstance(first, PooledConstraint)
     bound, constraint = first.bound, first.constraint
-    problem = replace(search.problem, aim=Aim(constraint.metric, "micro", np.ones(1)), record={})
+    problem = replace(search.problem, aim=AveragedMetric(constraint.metric, "micro", np.ones(1)), record={})
     C = None if rest.levels else _best_confusion(search, problem, rest, single=not search.settings.randomized)
     if C is None:
         return ""

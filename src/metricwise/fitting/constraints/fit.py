@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty
-from ...inference import Candidate, ConstraintResult, Estimate
 from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
+from ...inference.results import Candidate, ConstraintResult, Estimate
 from ...inference.spread import count_independent
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.metadata import RuleMetadata

@@ -20,11 +20,11 @@ from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
-from ...solvers import Outcome, SolverResult
 from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point, maximise
 from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
+from ...solvers.result import Outcome, SolverResult
 from ...solvers.sweep import hull_losses, sweep_within
 from ..solving import Settings, solve
 from .resolve import bind_constraints

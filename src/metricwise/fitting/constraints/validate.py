@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...goals.constraint import Constraint
-from ...inference import Candidate, Estimate, Gain
 from ...inference.decisions import Decisions
 from ...inference.judge import Judge
+from ...inference.results import Candidate, Estimate, Gain
 from ...inference.spread import Spread, clip_interval
 from ...kernels import code_type
 from ...oracles.problem import FitStrategy, InMemory, argmax_rule
@@ -98,9 +98,7 @@ class OutOfBagFits:
         self.constraints, self.settings = tuple(constraints), settings
         resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
         self.rows, self.kept = resamples.problem, resamples.kept
-        self.parts = [
-            self.rows.take(np.flatnonzero(kept_rows)) for kept_rows in self.kept
-        ]  # which keep links for all recipes
+        self.parts = [self.rows.take(np.flatnonzero(kept)) for kept in self.kept]  # which keep links for all recipes
         self._searches: dict[tuple[FitStrategy, int], Search] = {}
         # Optimism falls with the number of independent rows, of which resamples have fewer.
         self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent

@@ -15,14 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...core.losses import Loss
-from ...evaluation import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
+from ...evaluation.arguments import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
 from ...fitting.samples import judging_rows
 from ...goals.judged import read_aims
 from ...goals.spec import GoalSpec
-from ...metrics.aim import Aim
+from ...metrics.aim import AveragedMetric
 from ...oracles.counts import Counts
 from ...oracles.problem import InMemory, Problem
-from ...rules import MixtureRule, TemperatureScaling, WeightedRule
+from ...rules.calibration import TemperatureScaling
+from ...rules.mixture import MixtureRule
+from ...rules.weighted import WeightedRule
 from ..view import View
 from .curve import Curve, count_curve, judge_of
 from .gains import Gains, count_class_gains, count_output_gains
@@ -206,7 +208,7 @@ class Details:
         aims = read_aims(goal, problem.schema, aim.output_weight, strict=strict, allowed=problem.allowed)
         return self.recording({name: additional for name, additional in aims.items() if name != aim.name})
 
-    def recording(self, aims: Mapping[str, Aim]) -> Details:
+    def recording(self, aims: Mapping[str, AveragedMetric]) -> Details:
         """Return the details with exactly these aims in addition to the first one."""
         return replace(self, problem=replace(self._rows, record=dict(aims)))
 

@@ -15,7 +15,7 @@ from ...fitting.metadata import losses_of
 from ...goals.constraint import ConstraintSystem
 from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
-from ...rules import TemperatureScaling
+from ...rules.calibration import TemperatureScaling
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ...solvers.sweep import threshold_loss

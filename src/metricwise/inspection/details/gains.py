@@ -17,7 +17,7 @@ from ...fitting.metadata import losses_of
 from ...inference.decisions import Decisions
 from ...inference.judge import Judge
 from ...inference.results import Comparison, Estimate
-from ...metrics.aim import Aim
+from ...metrics.aim import AveragedMetric
 from ...metrics.base import Metric
 from ...metrics.ratio import FBeta
 from ...oracles.problem import InMemory
@@ -140,7 +140,7 @@ def _against_rest(problem: InMemory, j: int, metric: Metric) -> InMemory:
     eta = rows.proba.output(0)[:, 0]
     codes = np.where(rows.codes < 0, -1, rows.codes == j)  # type: ignore[operator]  # labelled
     binary_rows = replace(rows, proba=read_proba(eta[:, j] if eta.ndim == 2 else eta), codes=codes)
-    return InMemory(MemorySource(binary_rows, Schema.of_codes([2])), Aim(metric, "micro", np.ones(1)))
+    return InMemory(MemorySource(binary_rows, Schema.of_codes([2])), AveragedMetric(metric, "micro", np.ones(1)))
 
 
 def _gains(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...core.labels import decode, python_labels
-from ...evaluation import read_rule
+from ...evaluation.arguments import read_rule
 from ...rules.base import Rule
 from ._style import INK, font_for, legend, new_axes, short
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import InvalidParameter, entry_point
 from ...core.labels import python_labels
-from ...inference import Estimate
+from ...inference.results import Estimate
 from ..details import Curve, Details
 from ..text import number
 from ..view import View

@@ -21,7 +21,7 @@ from ...data.labels import make_rows
 from ...data.probabilities import read_proba
 from ...data.sources.memory import MemorySource
 from ...data.weights import read_output_weight, read_sample_weight
-from ...metrics.aim import Aim
+from ...metrics.aim import AveragedMetric
 from ...metrics.base import Metric
 from ...metrics.naming import check_same_classes
 from ...metrics.objective import Objective
@@ -186,7 +186,7 @@ class FeasibleSet:
         if not resolved.average_given:
             check_same_classes([range(k) for k in n_classes.tolist()])
         alpha = read_output_weight(output_weight, len(n_classes))
-        aim = Aim(resolved.metric, resolved.average, alpha, resolved.support_weighted)
+        aim = AveragedMetric(resolved.metric, resolved.average, alpha, resolved.support_weighted)
         return aim.bind(self.priors, self.oracle.weight, n_classes)
 
     # --------------------------------------------------------------------------------------------- membership

@@ -17,7 +17,7 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...fitting.solving import Settings
 from ...metrics.base import Metric
-from ...solvers import SolverResult
+from ...solvers.result import SolverResult
 from .feasible import FeasibleSet, MetricLike, join
 from .results import Decomposition, Part
 from .search import Frame, Pool, Search, decompose, fewest, shoot, start_pool
