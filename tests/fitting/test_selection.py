@@ -341,8 +341,9 @@ def test_rules_that_judge_are_behind_the_final_one_by_a_fifth_of_its_optimism():
     always_two = np.zeros((2, 1, 3)), np.array([[[0.0, 0.0, -1.0]]] * 2)  # diagonal and offset of two resamples
     bag = BaggedRule(2, always_two, (), None)
     value = problem.value_of(np.full((80, 1), 2))
-    assert selection._of_all_rows(problem, bag, value - 0.1) == pytest.approx(0.02)
-    assert selection._of_all_rows(problem, bag, value + 0.1) == 0  # no optimism, nothing to correct
+    judge = selection.Judge(problem)
+    assert selection._full_fit_correction(judge, bag, value - 0.1) == pytest.approx(0.02)
+    assert selection._full_fit_correction(judge, bag, value + 0.1) == 0  # no optimism, nothing to correct
 
 
 @pytest.mark.slow

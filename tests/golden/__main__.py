@@ -5,6 +5,7 @@ python -m tests.golden --calls constrained/     calls whose names contain a text
 python -m tests.golden record                   all columns, both kernels
 python -m tests.golden record --column notes    a column, and what changed in it; may be repeated
 python -m tests.golden freeze                   signatures, pickles and times, which have tests of their own
+python -m tests.golden signatures               the public signatures alone
 python -m tests.golden times                    benchmarks as committed beside the frozen times
 python -m tests.golden compose                  write calls.jsonl anew after compose.py has changed
 """
@@ -27,7 +28,7 @@ from tests.golden.comparison import Difference, differences, report, unsteady
 
 ROOT = Path(__file__).parents[2]
 N_SLOWEST = 3  # calls that are named with their times
-COMMANDS = ("check", "record", "freeze", "times", "compose")
+COMMANDS = ("check", "record", "freeze", "signatures", "times", "compose")
 
 
 def _say(text: str) -> None:
@@ -43,9 +44,11 @@ def main(words: Sequence[str] | None = None) -> int:
         compose.write(calls)
         _say(f"{len(calls)} calls, of which `make test` makes {sum('quick' in call for call in calls)}.")
         return 0
-    if options.command in ("freeze", "times"):
+    if options.command in ("freeze", "signatures", "times"):
         from tests.golden import frozen
 
+        if options.command == "signatures":
+            return frozen.freeze_signatures(_say)
         return frozen.freeze(_say) if options.command == "freeze" else frozen.compare_times(_say)
     if options.kernel is None:
         return _in_processes(options, list(sys.argv[1:] if words is None else words))

@@ -49,10 +49,17 @@ ESTIMATOR = {
 }
 
 
+def freeze_signatures(say: Callable[[str], None]) -> int:
+    """Write the public signatures."""
+    SIGNATURES.write_text(public_names(), encoding="utf-8")
+    say(f"{SIGNATURES.name} was written.")
+    return 0
+
+
 def freeze(say: Callable[[str], None]) -> int:
     """Write everything that is frozen."""
     FOLDER.mkdir(exist_ok=True)
-    SIGNATURES.write_text(public_names(), encoding="utf-8")
+    freeze_signatures(say)
     decisions = {}
     for name, call in RULES.items():
         rule = adapter.rule_of({"fit": call["options"]}, make(call["world"]))

@@ -71,14 +71,15 @@ def is_table(values: Any, y: Any) -> bool:
     Parameters
     ----------
     values : object
-        A :class:`metricwise.Table`, a path or a list of paths, a dataset of pyarrow's, a query of polars. Data frames
+        A :class:`metricwise.Table`, a path or a list of paths, a dataset of pyarrow's, a query of polars, or a
+        :class:`metricwise.data.tables.reading.TableReader`. Data frames
         are read so only if y is the name of a column.
     y : object
     """
     first = values[0] if isinstance(values, (list, tuple)) and len(values) else values
     if isinstance(first, str) or hasattr(first, "__fspath__"):
         return True
-    if any(hasattr(values, name) for name in ("memory_limit", "collect_batches", "scanner")):
+    if any(hasattr(values, name) for name in ("memory_limit", "collect_batches", "scanner", "scan")):
         return True
     return isinstance(y, str) and hasattr(values, "__arrow_c_stream__")
 

@@ -297,8 +297,8 @@ def _values(judge: Judge, counts: FloatArray) -> FloatArray:
 def _decide_left_out(problem: InMemory, resamples: Resamples, bag: BaggedRule) -> NDArray[Any]:
     """Return decisions (N, M) on every row by the average rule of the resamples that left it out."""
     out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
-    for rows, which in zip(resamples.rows, resamples.left_out.T, strict=True):
-        out[rows] = bag.decide(problem.take(rows), which)
+    for rows, left_out_by in zip(resamples.rows, resamples.left_out.T, strict=True):
+        out[rows] = bag.decide(problem.take(rows), left_out_by)
     return out
 
 

@@ -230,8 +230,8 @@ class SqliteRows(reading.TableReader):
     def scan(self, columns, n_rows):
         quoted = ", ".join(f'"{name}"' for name in columns)
         cursor = self.connection.execute(f"select {quoted} from ({self.query})")
-        while rows := cursor.fetchmany(n_rows):
-            yield pa.record_batch([pa.array(values) for values in zip(*rows, strict=True)], list(columns))
+        while rows := cursor.fetchmany(n_rows):  # a column must have the same type in every batch
+            yield pa.record_batch([pa.array(values, pa.float64()) for values in zip(*rows, strict=True)], list(columns))
 
 
 def test_a_reader_of_ones_own_is_an_engine():
