@@ -230,8 +230,11 @@ class SqliteRows(reading.TableReader):
     def scan(self, columns, n_rows):
         quoted = ", ".join(f'"{name}"' for name in columns)
         cursor = self.connection.execute(f"select {quoted} from ({self.query})")
-        while rows := cursor.fetchmany(n_rows):  # a column must have the same type in every batch
-            yield pa.record_batch([pa.array(values, pa.float64()) for values in zip(*rows, strict=True)], list(columns))
+        types = [None] * len(columns)
+        while rows := cursor.fetchmany(n_rows):
+            arrays = [pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), types, strict=True)]
+            types = [array.type for array in arrays]  # a column must have the same type in every batch
+            yield pa.record_batch(arrays, list(columns))
 
 
 def test_a_reader_of_ones_own_is_an_engine():
@@ -241,6 +244,9 @@ def test_a_reader_of_ones_own_is_an_engine():
     table_of(eta, y).to_pandas().to_sql("oof", connection, index=False)
     table = mw.Table(SqliteRows(connection, "select * from oof order by id"), proba_prefix="p_")
     assert mw.optimize(table, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
+    named = ", ".join(f'"p_{name}" as "{name}"' for name in CLASSES)
+    reader = SqliteRows(connection, f"select grade, {named} from oof order by id")
+    assert mw.optimize(reader, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
 
 
 def test_a_format_is_a_class_and_an_ending(tmp_path, monkeypatch):
