@@ -75,7 +75,7 @@ def test_what_is_forced_and_not_there_says_the_remedy():
     assert last.startswith(
         "ImportError: metricwise: METRICWISE_KERNELS is 'compiled', but the compiled kernels are not"
     )
-    assert "install metricwise again with a C compiler at hand, or leave the variable unset." in last
+    assert "reinstall metricwise with a C compiler, or leave the variable unset." in last
 
 
 @pytest.mark.parametrize("wanted", ["cython", "Numpy", "1"])
@@ -139,18 +139,18 @@ def test_why_the_kernels_serve():
     assert built["kernels"] == "compiled (built with a C compiler)"
     assert built["METRICWISE_KERNELS"] == "not set"
     forced = facts(output(SHOW, kernels="compiled"))
-    assert forced["kernels"] == "compiled (METRICWISE_KERNELS says so)"
+    assert forced["kernels"] == "compiled (set by METRICWISE_KERNELS)"
     assert forced["OpenMP"] in ("yes", "no")
     numpy = facts(output(SHOW, kernels="numpy"))
-    assert numpy["kernels"] == "numpy (METRICWISE_KERNELS says so)"
+    assert numpy["kernels"] == "numpy (set by METRICWISE_KERNELS)"
     assert numpy["threads"] == "1"
     late = facts(output("import os", SHOW, "del os.environ['METRICWISE_KERNELS']", SHOW, kernels="numpy"))
-    assert late["kernels"] == "numpy (METRICWISE_KERNELS said so when metricwise was loaded)"
+    assert late["kernels"] == "numpy (set by METRICWISE_KERNELS when metricwise was imported)"
 
 
 def test_why_the_compiled_kernels_do_not():
     shown = facts(output(NOT_BUILT, SHOW))
-    assert shown["kernels"].startswith("numpy (the compiled ones are not available: ")
+    assert shown["kernels"].startswith("numpy (the compiled kernels are not available: ")
     assert (shown["OpenMP"], shown["threads"]) == ("no", "1")
 
 

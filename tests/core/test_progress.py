@@ -152,7 +152,7 @@ def test_optimize_says_what_it_is_doing(monkeypatch, capsys):
     told = stages(True, monkeypatch, capsys)
     assert told[0] == "optimize: recalibrating resamples"
     assert "optimize: fitting rules to resamples" in told
-    assert told[-2:] == ["optimize: judging rows that were left out", "optimize: fitting all rows"]
+    assert told[-2:] == ["optimize: evaluating rules on rows left out", "optimize: fitting all rows"]
     assert stages(True, monkeypatch, capsys, strategy=mw.Strategy(confusion="labels", recalibrate=False)) == [
         "optimize: fitting all rows"
     ]

@@ -231,7 +231,7 @@ def test_classes_in_the_order_of_a_scale_are_doubted_where_sorted_columns_fit():
     likeliest = proba.argmax(axis=1)
     right = [100 * np.mean(np.array(order)[likeliest] == y) for order in (sorted(set(y)), ["low", "mid", "high"])]
     words = (
-        rf"is right in {right[1]:.0f} % .* in {right[0]:.0f} % if the columns were those of \['high', 'low', 'mid'\]"
+        rf"is correct in {right[1]:.0f} % .* in {right[0]:.0f} % if the columns were those of \['high', 'low', 'mid'\]"
     )
     with pytest.warns(UserWarning, match=words):
         mw.optimize(proba, y, "accuracy", classes=["low", "mid", "high"])

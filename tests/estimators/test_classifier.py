@@ -556,7 +556,7 @@ def test_an_error_of_the_estimator_is_not_hidden_by_advice_about_labels():
     Fussy.rows.clear()
     with pytest.raises(ValueError, match=r"^too many rows$"):  # whatever labels it has
         fit_labels(Fussy(), X, y, {})
-    with pytest.raises(ValueError, match=r"^Fussy takes labels 0 to K - 1 only, and refuses those in y \(no text\)"):
+    with pytest.raises(ValueError, match=r"^Fussy supports only labels 0 to K - 1, and rejects those in y \(no text\)"):
         fit_labels(Fussy(C=2), X, y, {"sample_weight": np.ones(200)})
     assert Fussy.rows.count(200) == 2  # the rest is tried on a few rows
     mixed = np.array([None, "yes"] * 100, dtype=object)

@@ -71,7 +71,9 @@ def test_training_for_a_metric(make):
 def test_text_labels_for_an_estimator_that_takes_codes_only():
     X, y = make_classification(300, n_informative=4, n_classes=3, random_state=0)
     words = np.array(["high", "low", "mid"])[y]
-    advice = r"XGBClassifier takes labels 0 to K - 1 only, .* pass sklearn.preprocessing.LabelEncoder\(\).fit_transform"
+    advice = (
+        r"XGBClassifier supports only labels 0 to K - 1, .* pass sklearn.preprocessing.LabelEncoder\(\).fit_transform"
+    )
     with pytest.raises(ValueError, match=advice):
         mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", cv=2).fit(X, words)
     with pytest.raises(ValueError, match=advice):

@@ -47,7 +47,7 @@ def test_rows_that_changed_are_reported_instead_of_hidden(tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Parts that are not available" in page
     assert "The rows have changed since optimize was called" in page
-    assert "There is no curve: the rows have changed since optimize was called" in solution._repr_html_()
+    assert "No curve: the rows have changed since optimize was called" in solution._repr_html_()
 
 
 def test_what_does_not_apply_is_no_failure(tmp_path):
@@ -58,8 +58,8 @@ def test_what_does_not_apply_is_no_failure(tmp_path):
     assert set(missing) == set(ROWS)
     assert not any(section["failed"] for section in missing.values())
     again.report(tmp_path / "report.html")
-    assert "could not be shown" not in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "There is no curve" not in again._repr_html_()
+    assert "Parts that are not available" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No curve" not in again._repr_html_()
     unlabelled = mw.report.summarize(mw.optimize(p, None, "f1"))["missing"]
     assert unlabelled == {
         name: {"reason": "there are no labels.", "failed": False} for name in ("gains", "reliability")

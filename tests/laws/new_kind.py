@@ -63,7 +63,7 @@ def definition(eta, row):
 
 
 def refused_as(what):
-    return f"rule must not be a LeadRule, because {what} has no form for rules of its kind; use rule.predict"
+    return f"rule must not be a LeadRule, because {what} does not support such rules; use rule.predict"
 
 
 def built():

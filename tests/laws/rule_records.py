@@ -322,7 +322,9 @@ BY_GROUP = {
     "dask_frame": IN_MEMORY,
 }
 BY_COSTS = {
-    **dict.fromkeys(["python", "sql", "onnx"], "rule must not be a CostRule, because exports cannot take the costs of"),
+    **dict.fromkeys(
+        ["python", "sql", "onnx"], "rule must not be a CostRule, because exports do not support costs per row"
+    ),
     "report": f"{ALONE} CostRule, which needs cost",
     "table": f"{ALONE} CostRule, which needs cost",
     "dask": IN_MEMORY,

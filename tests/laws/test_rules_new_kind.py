@@ -115,7 +115,10 @@ def test_commands_apply_evaluate_and_explain_it(files):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("export", "rule.json", "-o", "out.sql"), "rule must not be a LeadRule, because SQL has no form"),
+        (
+            ("export", "rule.json", "-o", "out.sql"),
+            "rule must not be a LeadRule, because SQL does not support such rules",
+        ),
         (("report", "rule.json", "rows.csv", "--target", "y", "-o", "out.html"), "must decide all rows by the same"),
     ],
 )

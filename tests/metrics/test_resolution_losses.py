@@ -91,7 +91,9 @@ def test_several_outputs_may_have_a_loss_each():
 def test_an_unknown_loss_is_asked_about():
     P, y = draw(300)
     for given in (my_loss, functools.partial(my_loss), sk.make_scorer(my_loss)):
-        with pytest.raises(ValueError, match=r"my_loss is a loss .*from_function\(.*my_loss.*greater_is_better=False"):
+        with pytest.raises(
+            ValueError, match=r"my_loss looks like a loss.*from_function\(.*my_loss.*greater_is_better=False"
+        ):
             mw.optimize(P, y, given)
     with pytest.raises(ValueError, match="mean_absolute_error looks like a loss"):
         mw.optimize(P, y, sk.mean_absolute_error)

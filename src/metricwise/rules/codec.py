@@ -224,6 +224,13 @@ def read_int(value: Any, field: str) -> int:
     return value
 
 
+def read_seed(value: Any, field: str) -> int:
+    """Check that a field is a seed of randomised rules."""
+    if not 0 <= read_int(value, field) < 2**64:
+        _refuse(field, "an integer from 0 to 2**64 - 1", value)
+    return int(value)
+
+
 def read_list(value: Any, field: str) -> list[Any]:
     """Check that a field is a list that is not empty."""
     if not isinstance(value, list) or not value:
@@ -498,4 +505,4 @@ WEIGHTS = JsonField(
     {"description": "Probabilities of the rules, for all outputs or for each.", "oneOf": list(WEIGHTS_SCHEMA)},
     read_weights,
 )
-SEED = JsonField("seed", {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}, read_int)
+SEED = JsonField("seed", {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}, read_seed)

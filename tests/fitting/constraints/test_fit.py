@@ -753,7 +753,7 @@ def test_warnings_of_the_estimator_point_at_who_called_it(rows):
     X, y = rows
     with pytest.warns(UserWarning, match="Too few labels") as caught:
         model(subject_to="precision >= 0.8").fit(X[:90], y[:90])
-    assert [one.filename for one in caught if "too few" in str(one.message)] == [__file__]
+    assert [one.filename for one in caught if "Too few" in str(one.message)] == [__file__]
 
 
 # ---------------------------------------------------------------------------------------------------------- engines
