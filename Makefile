@@ -42,7 +42,7 @@ demo: $(STAMP)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # The proof that the NumPy kernels, which serve where nothing is compiled, count as the compiled ones do.
-TWINS := $(addprefix tests/,kernels oracles rules/test_link.py rules/test_link_fit.py laws/test_engines.py laws/test_solver_optimality.py golden)
+TWINS := $(addprefix tests/,kernels oracles rules/test_calibration.py rules/test_calibration_fit.py laws/test_engines.py laws/test_solver_optimality.py golden)
 
 test: lint
 	$(PYTEST) -m "not slow and not docs"

@@ -1,5 +1,8 @@
 """Tests are found by what they test: tests/<folder>/test_<module>.py beside src/metricwise/<folder>/<module>.py."""
 
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,12 @@ def test_every_test_file_stands_beside_the_module_that_it_tests():
 )
 def test_a_file_out_of_place_is_noticed(path, right):
     assert misplaced([Path(path)]) == ([] if right else [path])
+
+
+@pytest.mark.skipif(shutil.which("make") is None or not (TESTS.parent / "Makefile").exists(), reason="no make")
+def test_the_files_that_make_names_are_there():
+    command = ["make", "--dry-run", "test", "test-quick", "test-slow"]
+    printed = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=True).stdout
+    named = set(re.findall(r"tests/[\w/.]+", printed))
+    assert len(named) > 20
+    assert sorted(name for name in named if not (TESTS.parent / name).exists()) == []
