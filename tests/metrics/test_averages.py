@@ -306,6 +306,13 @@ def test_one_row_with_labels_cannot_be_judged_by_others(average, labels, options
         assert fitted.value == mw.metrics.FBeta().score(y, fitted.rule.predict(p), average=average)
 
 
+def test_one_row_with_labels_is_enough_where_nothing_is_resampled():
+    """Without a confidence, thresholds are searched on the rows at hand: no row has to be left out."""
+    y, p = np.array([[0, 1], [np.nan, np.nan]]), np.array([[0.3, 0.8], [0.4, 0.6]])
+    fitted = mw.optimize(p, y, "f1", average="micro", subject_to="recall >= 0.5", confidence=None)
+    assert fitted.value == mw.metrics.FBeta().score(y, fitted.rule.predict(p), average="micro") == 1
+
+
 @pytest.mark.parametrize("average", ["micro", "macro", "instance"])
 def test_resamples_without_any_label_are_left_out(average):
     y = np.full((9, 2), np.nan)

@@ -139,7 +139,7 @@ class TemperatureScaling:
             New blocks of the same shapes and dtypes; a padding class keeps probability 0.
         """
         self._check(proba)
-        result = self.view(proba).recalibrated()
+        result = proba.linked(self.arrays).recalibrated()
         kinds = [block.dtype for block in proba.blocks]
         blocks = tuple(block.astype(kind, copy=False) for block, kind in zip(result.blocks, kinds, strict=True))
         return replace(result, blocks=blocks)

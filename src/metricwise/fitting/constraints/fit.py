@@ -62,8 +62,7 @@ def fit_within(
     """Fit the best rule that keeps constraints; return it with the strategy by which it was fitted."""
     read_before = problem.source.passes.entries
     stage("keeping constraints")
-    resampled = problem.labelled and (confidence is not None or len(recipes) > 1)
-    if resampled:
+    if problem.labelled and (confidence is not None or len(recipes) > 1):
         problem = with_copies_clustered(problem)
 
     def search_by(recipe: FitStrategy) -> Search:
@@ -74,8 +73,6 @@ def fit_within(
     thresholds = [search for search in searches if search.sweeps]
     searches = thresholds[:1] or searches  # which are exact
     task = _Task(problem, confidence, settings, seed, stage)
-    if resampled:
-        check_labelled(task.judging_rows)
     try:
         if not problem.labelled:
             estimate = None
@@ -303,6 +300,7 @@ class _Task:
         confident = self.confidence is not None
         if not confident and len(searches) == 1:
             return self.promise(searches[0]), None
+        check_labelled(self.judging_rows)
         promises: dict[Search, _Promised | None] = dict.fromkeys(searches)
         if confident:
             promises = self._promises(searches)
