@@ -67,9 +67,9 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     return out
 
 
-def _along(value: Callable[[FloatArray], FloatArray], C: FloatArray, costly: bool) -> FloatArray:
-    """Return the values (T,) of confusions (T, K, K) in a row; those of a costly metric are interpolated."""
-    if not costly or len(C) <= _MAX_SLOW_VALUES:
+def _along(value: Callable[[FloatArray], FloatArray], C: FloatArray, slow: bool) -> FloatArray:
+    """Return the values (T,) of confusions (T, K, K) in a row; those of a slow metric are interpolated."""
+    if not slow or len(C) <= _MAX_SLOW_VALUES:
         return value(C)
     places = np.unique(np.linspace(0, len(C) - 1, _MAX_SLOW_VALUES).astype(np.intp))
     return np.interp(np.arange(len(C)), places, value(C[places]))

@@ -1,6 +1,7 @@
-"""The judge of decisions: value, influence of rows, standard errors, comparisons, confidence limits.
+"""The judge of decisions: value, influence of rows, standard errors, comparisons.
 
-The only place where the delta method and the bootstrap are applied to the metric of decisions. Must not fit rules.
+The delta method and the bootstrap are applied here, but for the limits of constraints (`confidence_limits`), which
+count by cells. Must not fit rules.
 """
 
 from __future__ import annotations
