@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from ..core.errors import entry_point, refuses_removed
 from ..core.progress import Progress, read_verbose
 from ..data.labels import Labels
-from ..data.open import open_rows
 from ..data.row_spec import Frequencies, InTime, RowSpec
 from ..fitting.driver import fit_task, n_stages
 from ..fitting.solving import FitTask, Settings
@@ -23,7 +22,7 @@ from ..goals.recording import RecordSpec
 from ..goals.spec import Goal, GoalSpec
 from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.linear import Accuracy
-from .problems import check_constraints, make_problem, open_problem, read_seed
+from .problems import check_constraints, make_problem, open_problem, open_source, read_seed
 from .results import Solution
 
 __all__ = ["find_rule", "optimize"]
@@ -41,6 +40,7 @@ def optimize(
     pos_label: Any = None,
     order: Any = None,
     classes: Any = None,
+    input: str = "probabilities",
     sample_weight: ArrayLike | Frequencies | None = None,
     groups: ArrayLike | InTime | None = None,
     sensitive_features: Any = None,
@@ -98,6 +98,13 @@ def optimize(
         there are as many as columns; otherwise 0..K-1 if y holds integers from 0 on, 0 among them. Ambiguous cases
         raise an error that asks for `classes`: ratings that start at 1 and lack a value, or ordered categories whose
         order is not their sorted order. It says which column is which class, and nothing about the order of classes.
+    input : {"probabilities", "logits", "log_proba", "scores"}, default="probabilities"
+        What the numbers in `proba` are. "logits": (N, K) before a softmax, (N,) or (N, M) before a sigmoid.
+        "log_proba": logarithms of the probabilities of all classes. "scores": real numbers of any scale where larger
+        means more of the class, such as margins or cosines, which need labels: (N,) binary, (N, M) multilabel, (N, K)
+        one for each class; with more than two ordered classes, (N,) scores become grades by cut points. Nothing is lost
+        where probabilities round to 0 or 1, and thresholds of the rule are in the unit of these numbers. See
+        :doc:`/scores`.
     sample_weight : array-like of shape (N,), or Frequencies, optional
         Sample weights: how much a row matters. Weights that say how many rows a row stands for are passed as a
         :class:`metricwise.Frequencies`: the rule is the same either way; the standard errors of estimates for new rows
@@ -190,7 +197,9 @@ def optimize(
     >>> solution.rule.metadata.metric
     'quadratic_kappa (stars), f1 (spam)'
     """
-    rows = RowSpec(proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label)
+    rows = RowSpec(
+        proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label, input=input
+    )
     goal = GoalSpec(metric, average, pos_label, output_weight, record, subject_to, confidence, abstain, prior, order)
     return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose))
 
@@ -215,7 +224,7 @@ def _task(rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int) -
     if isinstance(goal, GoalSpec):
         problem, groups, goal = open_problem(rows, goal)
     else:
-        problem, groups = make_problem(rows, *open_rows(rows), goal)
+        problem, groups = make_problem(rows, *open_source(rows), goal)
     recipes = strategy.recipes(problem.labelled, problem.aim.metric)
     task = FitTask(problem, goal, recipes, solver, seed, groups, rows.sensitive)
     check_constraints(task)

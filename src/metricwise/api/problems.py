@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidParameter, mention, shown
+from ..core.errors import InvalidParameter, argument, mention, shown
 from ..core.schema import Schema
 from ..data.assignment import warn_of_assignment
 from ..data.frames import warn_of_order
 from ..data.labels import Labels
+from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
 from ..data.sensitive import Groups, read_sensitive
@@ -22,8 +24,10 @@ from ..goals.spec import Goal, GoalSpec
 from ..inference.dependence import in_stretches
 from ..inference.judge import trial_influences
 from ..oracles.problem import InMemory, Problem
+from ..rules.calibration_fit import LINK_ROWS
+from ..rules.score_map import fit_score_map
 
-__all__ = ["check_constraints", "make_problem", "open_problem", "read_seed"]
+__all__ = ["check_constraints", "make_problem", "open_problem", "open_source", "read_seed"]
 
 _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
 
@@ -32,11 +36,35 @@ def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, Groups | None,
     """Open rows and read the goal for them; return the problem, the sensitive groups if there are any, and the goal."""
     warn_of_order(proba=rows.proba, y=rows.y, sample_weight=rows.weight)
     rows = rows if rows.pos_label is not None else replace(rows, pos_label=spec.column_class)
-    schema, source = open_rows(rows)
+    schema, source = open_source(rows)
     sensitive = read_sensitive(rows, source.n_rows)
     names = None if sensitive is None else sensitive.groups.names
     goal = spec.read(schema, names, (lambda: source.class_rows) if source.labelled else None)
     return *make_problem(rows, schema, source, goal), goal
+
+
+def open_source(rows: RowSpec) -> tuple[Schema, SourceBase]:
+    """Open rows; scores are mapped to probabilities by a map that is fitted to their labels."""
+    schema, source = open_rows(rows)
+    if not schema.input.is_scores:
+        return schema, source
+    if not source.labelled:
+        raise InvalidParameter(
+            "y",
+            f"be given if {argument('input', 'scores')}, because scores have no scale but that which labels show",
+            "None",
+            f"pass labels, or logits with {argument('input', 'logits')}",
+        )
+    some = source.sample(LINK_ROWS)
+    assert some.codes is not None
+    base = fit_score_map(some.proba, some.codes, some.weight, some.frequency, schema.input)
+    schema = replace(schema, input=replace(schema.input, base=base))
+    return schema, source.map(partial(_with_map, base)).described(schema)
+
+
+def _with_map(base: Any, rows: Any) -> Any:
+    """Return rows of scores behind their map."""
+    return replace(rows, proba=rows.proba.linked(base))
 
 
 def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) -> tuple[Problem, Groups | None]:
@@ -49,6 +77,7 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
         some = source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
         assert some.codes is not None
         warn_of_assignment(some.proba, some.codes, schema.classes, schema.column_order)
+        warn_of_probabilities(some.proba, schema.input)
     if rows.time is not None:
         problem = _in_time(problem, rows.time.length)
     return _by_group(problem, rows, goal)

@@ -27,11 +27,12 @@ class Probabilities:
     ----------
     blocks : tuple of ndarray
         Each of shape (N, M_b, K_b), or (N, M_b) with the probability of class 1; the outputs in order, block by block.
+        Logits, and log-odds of class 1, if the link is of these.
     n_classes : ndarray of shape (M,), int
         K_m of each output.
     link : LinkArrays, optional
         Recalibration that is applied to the blocks in every pass, so that no recalibrated copy exists;
-        :meth:`recalibrated` makes one.
+        :meth:`recalibrated` makes one. Logits always have one.
 
     See Also
     --------
@@ -53,6 +54,11 @@ class Probabilities:
     def n_rows(self) -> int:
         """N."""
         return len(self.blocks[0])
+
+    @property
+    def of_logits(self) -> bool:
+        """Whether the blocks hold logits."""
+        return self.link is not None and self.link.of_logits
 
     @property
     def n_outputs(self) -> int:
@@ -86,6 +92,23 @@ class Probabilities:
                 block = block._replace(link=self.link.part(span, block.width))
             yield block, span
 
+    def likeliest(self) -> Iterator[tuple[IntArray, slice]]:
+        """Yield the codes (N, M_b) of the most probable class by each array, before a recalibration of probabilities.
+
+        That of logits is by their own map.
+        """
+        for block, span in self.spans():
+            if not self.of_logits:
+                yield (block > 0.5).astype(np.intp) if block.ndim == 2 else block.argmax(axis=2), span
+                continue
+            assert self.link is not None
+            temperature, bias, _ = self.link.part(span, 2 if block.ndim == 2 else block.shape[2])
+            if block.ndim == 2:
+                yield (temperature * block + bias[:, 1] > bias[:, 0]).astype(np.intp), span
+            else:
+                padding = np.where(np.arange(block.shape[2]) < self.n_classes[span, None], 0.0, -np.inf)
+                yield (temperature[:, None] * block + (bias + padding)).argmax(axis=2), span
+
     def output(self, m: int) -> NDArray[Any]:
         """Return output m alone, of shape (N, 1, K_b) or (N, 1); a recalibrated copy if there is a link."""
         for block, span in self.outputs():
@@ -93,6 +116,37 @@ class Probabilities:
                 single = block.part(slice(m - span.start, m - span.start + 1), block.width)
                 return single.eta if single.link is None else kernels.recalibrate(single)
         raise IndexError(m)
+
+    def positive_column(self, m: int) -> FloatArray:
+        """Return the numbers (N,) that thresholds of binary output m are in: probabilities of class 1, or log-odds.
+
+        These are as the user gave them: before any recalibration.
+        """
+        for block, span in self.spans():
+            if m < span.stop:
+                values = block[:, m - span.start].astype(np.float64)
+                if values.ndim == 1:
+                    return values
+                return values[:, 1] - values[:, 0] if self.of_logits else values[:, 1]
+        raise IndexError(m)
+
+    @property
+    def number_range(self) -> tuple[float, float]:
+        """The least and the largest number that a threshold may be of."""
+        return (-np.inf, np.inf) if self.of_logits else (0.0, 1.0)
+
+    def mapped_logits(self) -> Probabilities:
+        """Return logits behind their map, ``t * z + c``, as logits that are taken as they are."""
+        assert self.link is not None and self.link.of_logits
+        blocks = []
+        for block, span in self.spans():
+            temperature, bias, _ = self.link.part(span, 2 if block.ndim == 2 else block.shape[2])
+            if block.ndim == 2:
+                blocks.append(temperature * block + (bias[:, 1] - bias[:, 0]))
+            else:
+                blocks.append(temperature[:, None] * block + bias)
+        link = kernels.LinkArrays(np.ones(self.n_outputs), np.zeros_like(self.link.bias), 0.0)
+        return Probabilities(tuple(blocks), self.n_classes, link)
 
     def take(self, rows: Any) -> Probabilities:
         """Return some of the rows."""
@@ -111,7 +165,7 @@ class Probabilities:
 
     def tiled(self, times: int, link: kernels.LinkArrays | None = None) -> Probabilities:
         """Return copies of all outputs, repeated a number of times, with a link for all of them if there is one."""
-        proba = self.recalibrated()
+        proba = self if link is not None and link.of_logits else self.recalibrated()
         n_classes, m = np.tile(self.n_classes, times), self.n_outputs
         outputs = [slice(t * m, (t + 1) * m) for t in range(times)]
         each = [proba if link is None else proba.linked(link.part(span, self.width)) for span in outputs]
@@ -157,8 +211,12 @@ class Probabilities:
         return Probabilities(tuple(kernels.recalibrate(block) for block, _ in self.outputs()), self.n_classes)
 
     def linked(self, link: kernels.LinkArrays) -> Probabilities:
-        """Return a view of the probabilities after a link, which is applied in every pass."""
-        return replace(self.recalibrated(), link=link)  # of two links one is applied here
+        """Return a view of the probabilities after a link, which is applied in every pass.
+
+        A link of logits replaces theirs: it maps the same numbers. Of two other links one is applied here.
+        """
+        assert self.of_logits or not link.of_logits
+        return replace(self if link.of_logits else self.recalibrated(), link=link)
 
     def behind(self, link: kernels.LinkArrays) -> Probabilities:
         """Return the probabilities after a link: a view if there are many rows, see :meth:`linked`.

@@ -168,9 +168,13 @@ class Rows:
 
     @property
     def _blocks(self) -> list[NDArray[Any]]:
-        """The probabilities of each block as (N, columns): two classes are one column, in whatever shape they come."""
-        blocks = (block[:, :, 1] if block.shape[2:] == (2,) else block for block in self.proba.blocks)
-        return [block.reshape(self.n_rows, -1) for block in blocks]
+        """The numbers of each block as (N, columns): two classes are one column, in whatever shape they come."""
+        blocks = []
+        for block in self.proba.blocks:
+            if block.shape[2:] == (2,):
+                block = block[:, :, 1] - block[:, :, 0] if self.proba.of_logits else block[:, :, 1]
+            blocks.append(block.reshape(self.n_rows, -1))
+        return blocks
 
     def alike(self) -> bool:
         """Whether any two rows agree in their first and last values."""
@@ -200,10 +204,11 @@ class Rows:
         for rows in self.proba.chunks():
             if self.codes is not None:
                 columns[0][rows] = self.codes[rows] @ _weights(0, self.proba.n_outputs, 1)[:, 0]
-            for block, span in self.proba.spans():
-                values = block[rows, :, None] if block.ndim == 2 else block[rows, :, 1:]
-                weights = _weights(span.start, span.stop, values.shape[2])
-                columns[1][rows] += np.tensordot(values.astype(np.float64), weights, axes=2)
+            some = self.proba.take(rows)
+            # Logits are dealt as the probabilities that they stand for.
+            columns[1][rows] = _weighted_sums(some.recalibrated() if some.of_logits else some)
+        if self.proba.of_logits:  # which tell rows apart whose probabilities round to 0 or 1
+            columns.append(_weighted_sums(self.proba))
         if self.weight is not None and self.weight.ndim == 1:
             columns.append(self.weight)
         if self.group is not None:
@@ -285,9 +290,8 @@ class Rows:
 
     def _right(self) -> bool:
         assert self.codes is not None
-        for block, span in self.proba.spans():
+        for likeliest, span in self.proba.likeliest():
             codes = self.codes[:, span]
-            likeliest = block > 0.5 if block.ndim == 2 else block.argmax(axis=2)
             if ((codes >= 0) & (codes != likeliest)).any():
                 return False
         return True
@@ -296,6 +300,17 @@ class Rows:
         """Return the weight of the labels of each class of each output, (M, K), or (R, M, K) of R resamples."""
         assert self.codes is not None
         return kernels.tally(self.codes, self.weight, self.proba.width)
+
+
+def _weighted_sums(proba: Probabilities) -> FloatArray:
+    """Return sums (N,) of the numbers of all blocks with fixed weights; of two classes the second alone counts."""
+    total = np.zeros(proba.n_rows)
+    for block, span in proba.spans():
+        values = block[:, :, None] if block.ndim == 2 else block[:, :, 1:]
+        if proba.of_logits and block.ndim == 3:
+            values = values - block[:, :, :1]
+        total += np.tensordot(values.astype(np.float64), _weights(span.start, span.stop, values.shape[2]), axes=2)
+    return total
 
 
 def _weights(start: int, stop: int, width: int) -> FloatArray:

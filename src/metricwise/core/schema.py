@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .inputs import PROBABILITIES, Input
 from .labels import Scales, known_positive, python_label, python_labels, shared
 
 __all__ = ["Schema", "second_is_positive", "with_label"]
@@ -46,6 +47,8 @@ class Schema:
     column_order : tuple of M tuples or None, optional
         Classes of each output in the order in which its columns stood, where these were matched by name and not in
         the order of the classes, or not sorted.
+    input : Input, optional
+        What the numbers of rows are; by default, probabilities.
 
     See Also
     --------
@@ -69,6 +72,7 @@ class Schema:
     order: Scales | None = None
     single: bool = False
     column_order: Scales | None = None
+    input: Input = PROBABILITIES
 
     def __post_init__(self) -> None:
         if self.abstain_label is not None:
@@ -88,7 +92,9 @@ class Schema:
         """Return the schema of some of the outputs, given by position."""
         names = None if self.output_names is None else tuple([self.output_names[m] for m in outputs])
         order = None if self.order is None else tuple([self.order[m] for m in outputs])
-        return replace(self, classes=tuple([self.classes[m] for m in outputs]), output_names=names, order=order)
+        classes = tuple([self.classes[m] for m in outputs])
+        row_input = self.input.of_outputs(outputs, max(map(len, classes)))
+        return replace(self, classes=classes, output_names=names, order=order, input=row_input)
 
     def by_group(self, n_groups: int) -> Schema:
         """Return the schema of all outputs once for every sensitive group."""
@@ -100,6 +106,7 @@ class Schema:
             multioutput=True,
             n_groups=self.n_groups * n_groups,
             order=None if self.order is None else self.order * n_groups,
+            input=self.input.of_outputs(np.tile(np.arange(self.n_outputs), n_groups), self.width),
         )
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.inputs import Input
 from ..core.labels import drop_missing, unique
 from ..core.probabilities import Probabilities
 from ..core.rows import Rows
@@ -88,7 +89,13 @@ def read_data(spec: RowSpec) -> Data:
     else:
         classes = read_before.classes if multioutput else read_before.classes[0]
     columns = output_names(proba, y) if multioutput else None
-    shape: dict[str, Any] = {"multioutput": multioutput, "classes": classes, "columns": columns}
+    row_input = Input.of(spec.input)
+    shape: dict[str, Any] = {
+        "multioutput": multioutput,
+        "classes": classes,
+        "columns": columns,
+        "row_input": row_input,
+    }
     try:
         read = proba if isinstance(proba, Probabilities) else read_proba(proba, normalize=spec.normalize, **shape)
     except (ValueError, TypeError) as error:
@@ -110,6 +117,7 @@ def read_data(spec: RowSpec) -> Data:
         order=read_order(spec.order, names, None if labels is None else labels.scales),
         single=single,
         column_order=None if single else named_order(proba, names),
+        input=replace(row_input, base=read.link) if row_input.is_logits else row_input,
     )
     weight = read_sample_weight(spec.weight, read.n_rows)
     rows = make_rows(read, labels, weight)
@@ -253,6 +261,7 @@ class PieceReader:
             normalize=self.schema.normalize,
             first_row=start,
             check=check,
+            row_input=self.schema.input,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
         labels = piece.y

@@ -42,11 +42,11 @@ def warn_of_assignment(
         Classes of each output as the user's columns stood, if that is another order.
     """
     step = max(1, -(-len(codes) // _JUDGED_ROWS), -(-codes.size // _JUDGED_ENTRIES))
-    for block, span in proba.spans():
-        some, true = block[::step], codes[::step, span]
-        if some.shape[-1] > _MAX_CLASSES and some.ndim == 3:
+    some = proba.take(slice(None, None, step))
+    for (likeliest, span), block in zip(some.likeliest(), some.blocks, strict=True):
+        true = codes[::step, span]
+        if block.shape[-1] > _MAX_CLASSES and block.ndim == 3:
             continue
-        likeliest = (some > 0.5).astype(np.intp) if some.ndim == 2 else some.argmax(axis=2)
         n_labels, n_right = np.count_nonzero(true >= 0, axis=0), np.count_nonzero(true == likeliest, axis=0)
         doubtful = (n_labels >= _MIN_LABELS) & (n_labels - n_right >= _DOUBTED_SHARE * n_labels)
         for at in np.flatnonzero(doubtful).tolist():

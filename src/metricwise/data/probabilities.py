@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, shown
+from ..core.inputs import PROBABILITIES, Input, identity
 from ..core.labels import has_masked, missing_rows, per_output
 from ..core.probabilities import Probabilities
 from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
+from .logits import read_logits
 
 __all__ = ["Probabilities", "read_proba", "sum_tolerance"]
 
@@ -35,8 +38,9 @@ def read_proba(
     normalize: bool = False,
     first_row: int = 0,
     check: bool = True,
+    row_input: Input = PROBABILITIES,
 ) -> Probabilities:
-    """Read probabilities in any of the accepted shapes.
+    """Read probabilities, or logits, in any of the accepted shapes.
 
     Parameters
     ----------
@@ -55,7 +59,8 @@ def read_proba(
         Number of rows before these, for error messages.
     check : bool, default=True
         Whether to check the numbers.
-        Name of the caller, for error messages.
+    row_input : Input, optional
+        What the numbers are; by default, probabilities.
 
     Returns
     -------
@@ -86,10 +91,27 @@ def read_proba(
             "proba",
             problem=f"the arrays of proba must have the same number of rows, got {[len(block) for block in blocks]}",
         )
-    result = Probabilities(tuple(blocks), _class_counts(blocks, classes))
+    counts = _class_counts(blocks, classes)
+    if row_input.is_logits:
+        return _read_logits(blocks, counts, row_input, first_row)
+    result = Probabilities(tuple(blocks), counts)
     if check:
         _check_values(result, first_row)
     return result
+
+
+def _read_logits(
+    blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int
+) -> Probabilities:
+    """Return checked logits behind the map of their input; of scores without one yet, as they are."""
+    width = int(counts.max())
+    result = Probabilities(tuple(blocks), counts, row_input.base or identity(len(counts), width))
+    _check_class_counts(result)
+    checked = (
+        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row)
+        for block, span in result.spans()
+    )
+    return replace(result, blocks=tuple(checked))
 
 
 def _float_array(values: Any) -> NDArray[Any]:
@@ -213,15 +235,19 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any) -> IntArray:
 
 
 def _check_values(proba: Probabilities, first_row: int) -> None:
+    _check_class_counts(proba)
     for block, span in proba.spans():
         counts = proba.n_classes[span]
-        least = int(counts[0] if len(counts) == 1 else counts.min())
-        if least < 2:
-            raise InvalidParameter("proba", "have at least 2 classes per output", least)
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
             continue
         for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
             _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start)
+
+
+def _check_class_counts(proba: Probabilities) -> None:
+    least = int(proba.n_classes[0] if proba.n_outputs == 1 else proba.n_classes.min())
+    if least < 2:
+        raise InvalidParameter("proba", "have at least 2 classes per output", least)
 
 
 def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:

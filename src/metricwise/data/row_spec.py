@@ -233,6 +233,8 @@ class RowSpec:
         The class that a single column of probabilities is of.
     normalize : bool, default=False
         Whether rows are divided by their sums, as some stored rules do.
+    input : str or Input, default="probabilities"
+        What the numbers of rows are.
     """
 
     proba: Any
@@ -245,6 +247,7 @@ class RowSpec:
     order: Any = None
     pos_label: Any = None
     normalize: bool = False
+    input: Any = "probabilities"
 
     @property
     def weight(self) -> Any:

@@ -114,7 +114,7 @@ def with_both_columns(proba: Probabilities, places: Sequence[int]) -> Probabilit
     if all(place == 1 for place in places):
         return proba
     (block,) = proba.blocks
-    other = 1 - block
+    other = np.zeros_like(block) if proba.of_logits else 1 - block
     first = np.array(places) == 0
     both = np.stack([np.where(first, block, other), np.where(first, other, block)], axis=2)
     return replace(proba, blocks=(both,))

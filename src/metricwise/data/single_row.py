@@ -16,7 +16,9 @@ __all__ = ["check_rows"]
 _TOLERANCE = 1e-6  # what float32 leaves of a sum of 1
 
 
-def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool) -> None:
+def check_rows(
+    proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool, *, sums_to_one: bool = True
+) -> None:
     """Refuse a single row without its axis, and warn where it cannot be told from several.
 
     Parameters
@@ -27,6 +29,8 @@ def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool) -
         Of the rule.
     multioutput : bool
         Whether the rule is for a 2-D y.
+    sums_to_one : bool, default=True
+        Whether a row with both classes would sum to 1, as probabilities do.
     """
     if is_frame(proba) or is_list_of_outputs(proba) or hasattr(proba, "tocsr"):
         return
@@ -45,6 +49,8 @@ def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool) -
             f"shape {shape}",
             f"a single row must have shape {(1, *row)}: pass row.reshape({', '.join(map(str, (1, *row)))})",
         )
+    if not sums_to_one:
+        return
     if not multioutput and shape == (2,):
         _check_pair(proba, classes[0])
     elif multioutput and shape == (2, 2):

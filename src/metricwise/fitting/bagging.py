@@ -21,7 +21,7 @@ from ..core.losses import Loss
 from ..data.sources.memory import MemorySource
 from ..kernels import tally
 from ..oracles.problem import FitStrategy, InMemory
-from ..rules.calibration import TemperatureScaling, prior_shift
+from ..rules.calibration import TemperatureScaling, link_or_base, prior_shift
 from ..rules.calibration_fit import fit_links
 from ..rules.decisions import decide_loss
 from ..rules.mixture import MixtureRule
@@ -405,7 +405,8 @@ def links_of(problem: InMemory, resamples: Resamples, recalibrate: bool) -> Temp
     total = counts.sum(axis=2, keepdims=True)
     target = np.broadcast_to(problem.prior, counts.shape)
     shares = np.where(total > 0, counts / np.where(total > 0, total, 1.0), target)  # without labels nothing is shifted
-    k = counts.shape[2]
+    k, tiles = counts.shape[2], np.tile(np.arange(problem.schema.n_outputs), resamples.n_resamples)
+    link = link_or_base(link, problem.schema.of_outputs(tiles))
     return prior_shift(link, shares.reshape(-1, k), target.reshape(-1, k))
 
 

@@ -28,6 +28,7 @@ from ..metrics.abstention import Abstention
 from ..metrics.linear import Cost
 from ..oracles.problem import InMemory, Problem, argmax_rule
 from ..rules.base import RuleRows
+from ..rules.calibration import link_or_base
 from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
 from ..solvers.result import Certificate, Outcome
@@ -81,7 +82,10 @@ def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tu
         schema = replace(schema, abstain_label=read_abstain_label(abstention.label, schema.classes))
     costs = read_row_costs(cost, problem.n_rows, schema.width, abstain=abstention is not None, abstain_cost=price)
     source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
-    rule = CostRule(schema.classes, None, schema.normalize, schema.abstain_label, price)
+    link = link_or_base(None, schema)
+    rule = CostRule(
+        schema.classes, link, schema.normalize, schema.abstain_label, price, input=schema.input.kind
+    )
     return replace(problem, source=source), rule
 
 
@@ -92,7 +96,7 @@ def fit_example_costs(task: FitTask) -> FittedRule:
     recalibrate, rows = task.recipe_list[0].recalibrate, source.rows
     task.stage("fitting all rows")
     read_before = source.passes.entries
-    linked = replace(rule, link=problem.link(recalibrate))
+    linked = replace(rule, link=link_or_base(problem.link(recalibrate), problem.schema))
     decided = linked.decide(RuleRows(rows.proba, cost=rows.cost))
     value, baseline = (-_mean(*_paid(linked, rows, codes)) for codes in (decided, _argmax(problem, rows.proba)))
     oracle = problem.oracle("labels" if problem.labelled else "expected", linked.link)

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.confusion import distributions
 from ..inference.judge import Judge
 from ..oracles.problem import InMemory
 from ..rules.base import RuleRows
@@ -46,7 +45,7 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     out = np.full((schema.n_outputs, 2), np.nan)
     thresholds, spread = rule.flatten().rules[0].thresholds, judge.spread
     for m in np.flatnonzero((group >= 0) & ~np.isnan(thresholds)).tolist():
-        p = distributions(rows.proba.output(m)[:, 0])[:, 1]
+        p = rows.proba.positive_column(m)
         order = np.argsort(p, kind="stable")
         order = order[rows.codes[order, m] >= 0]
         true, p, mass = rows.codes[order, m].astype(np.intp), p[order], weight[order]
@@ -62,7 +61,8 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
         good[1:-1] &= p[1:] > p[:-1]  # equal probabilities are decided alike
         good[here] = True
         places = np.flatnonzero(good)
-        edges = np.concatenate([[0.0], p, [1.0]])
+        low, high = rows.proba.number_range
+        edges = np.concatenate([[low], p, [high]])
         out[m] = edges[places[0]], edges[places[-1] + 1]
     return out
 

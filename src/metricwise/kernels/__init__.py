@@ -16,7 +16,8 @@ n_decisions : integer ndarray of shape (M,), or None for as many as classes. A d
 loss : ``(full,)`` with shape (1 or M, K, K), or ``(diagonal, offset)`` with shape (1 or M, K) each.
 link : `LinkArrays` of M outputs and K classes, or None. Probabilities are recalibrated on the way, a tile at a time:
     ``softmax(temperature * log(max(eta, floor)) + bias)`` in float64, padding stays 0; of (N, M) arrays class 0 has
-    what class 1 leaves. No recalibrated copy of the array is made, and both twins see the same bits.
+    what class 1 leaves. With floor 0 `eta` holds finite logits, ``softmax(temperature * eta + bias)``, and (N, M)
+    arrays log-odds of class 1. No recalibrated copy of the array is made, and both twins see the same bits.
 
 A `Block` is these arrays of some outputs, without the loss.
 

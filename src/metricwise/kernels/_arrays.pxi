@@ -15,6 +15,7 @@ cdef struct Source:
     const double *bias  # (M, width)
     const Py_ssize_t *counts  # (M,): classes that are no padding
     double floor
+    bint logits  # the numbers are logarithms: of log-odds of class 1 that are given alone, class 0 has 0
 
 
 cdef class _Held:
@@ -41,7 +42,7 @@ cdef class _Held:
         out.positive = self.buffer.ndim == 2
         out.stored = out.width = 2 if out.positive else self.buffer.shape[2]
         out.class_step = 0 if out.positive else self.buffer.strides[2]
-        out.temperature, out.bias, out.counts, out.floor = NULL, NULL, NULL, 0.0
+        out.temperature, out.bias, out.counts, out.floor, out.logits = NULL, NULL, NULL, 0.0, False
         return out
 
 
@@ -55,6 +56,7 @@ cdef list _put_link(Source *source, link, n_classes):
     if temperature.shape[0] != source.outputs or bias.shape[0] != source.outputs or bias.shape[1] != source.width:
         raise ValueError("metricwise.kernels: link must have the outputs and classes of eta.")
     source.temperature, source.bias, source.floor = &temperature[0], &bias[0, 0], link[2]
+    source.logits = source.floor == 0.0
     source.counts = &counts[0]
     return [temperature, bias, counts]
 
@@ -93,7 +95,10 @@ cdef inline void _read(const Source *s, Py_ssize_t row, Py_ssize_t m, int n, dou
         mw_load_f32(base, s.row_step, s.class_step, n, k, to)
     else:
         mw_load_f64(base, s.row_step, s.class_step, n, k, to)
-    if s.positive:
+    if s.positive and s.logits:
+        for b in range(MW_ROWS):
+            tile[b] = 0.0
+    elif s.positive:
         mw_complement(n, tile, to)
     if s.temperature != NULL:
         mw_link(

@@ -13,11 +13,20 @@ LossArrays = tuple[FloatArray, ...]
 
 
 class LinkArrays(NamedTuple):
-    """What row passes apply to probabilities first: ``softmax(temperature * log(max(eta, floor)) + bias)``."""
+    """What row passes apply to probabilities first: ``softmax(temperature * log(max(eta, floor)) + bias)``.
+
+    With floor 0 the arrays hold logarithms of probabilities, up to a constant of the row, and not probabilities:
+    ``softmax(temperature * eta + bias)``. Of (N, M) arrays these are log-odds of class 1.
+    """
 
     temperature: FloatArray  # (M,)
     bias: FloatArray  # (M, K)
     floor: float
+
+    @property
+    def of_logits(self) -> bool:
+        """Whether the arrays hold logarithms."""
+        return self.floor == 0.0
 
     def part(self, outputs: Any, width: int) -> LinkArrays:
         """Return the link of some outputs, cut to the first classes, or padded where a block has more."""
@@ -32,7 +41,7 @@ class LinkArrays(NamedTuple):
 class Block(NamedTuple):
     """Rows of one array of outputs; see the conventions of :mod:`metricwise.kernels`."""
 
-    eta: NDArray[Any]  # (N, M, K), or (N, M) with the probability of class 1
+    eta: NDArray[Any]  # (N, M, K), or (N, M) with the probability of class 1; logarithms if the link is of these
     n_classes: IntArray  # (M,)
     codes: NDArray[Any] | None = None  # (N, M)
     weight: FloatArray | None = None  # (N,), or (R, N) where rows are counted R times over

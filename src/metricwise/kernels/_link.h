@@ -68,7 +68,7 @@ static inline double mw_exp(double x)
 }
 
 /* softmax(t * log(max(eta, floor)) + bias) over the first k classes of a tile, 0 for the padding behind them. Where the
- * probability of class 1 alone was given, class 0 has the rest, as everywhere. */
+ * probability of class 1 alone was given, class 0 has the rest, as everywhere. With floor 0 the tile holds logits. */
 MW_CLONES static void mw_link(int k, int width, double t, const double *restrict bias, double floor, int positive,
                               double *restrict tile)
 {
@@ -81,9 +81,12 @@ MW_CLONES static void mw_link(int k, int width, double t, const double *restrict
         double *restrict eta = tile + (ptrdiff_t)j * MW_STEP;
         double c = bias[j];
         /* Bounds are loops of their own, here and below: within the next loop they would become branches. */
-        for (int b = 0; b < MW_ROWS; b++) eta[b] = eta[b] > floor ? eta[b] : floor;
+        if (floor > 0.0) {
+            for (int b = 0; b < MW_ROWS; b++) eta[b] = eta[b] > floor ? eta[b] : floor;
+            for (int b = 0; b < MW_ROWS; b++) eta[b] = mw_log(eta[b]);
+        }
         for (int b = 0; b < MW_ROWS; b++) {
-            double logit = mw_log(eta[b]) * t + c;
+            double logit = eta[b] * t + c;
             eta[b] = logit;
             top[b] = logit > top[b] ? logit : top[b];
         }

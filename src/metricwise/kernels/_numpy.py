@@ -34,7 +34,8 @@ def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None, w
     """Return a block as float64 of shape (K, n, M), recalibrated where there is a link."""
     if eta.ndim == 2:
         positive = eta.astype(np.float64)
-        block = np.stack([1.0 - positive, positive])
+        rest = np.zeros_like(positive) if link is not None and link.of_logits else 1.0 - positive
+        block = np.stack([rest, positive])
     else:
         block = np.ascontiguousarray(np.moveaxis(eta, 2, 0), dtype=np.float64)
     if len(block) < width:
@@ -44,8 +45,8 @@ def _by_class(eta: NDArray[Any], n_classes: IntArray, link: LinkArrays | None, w
 
 def _recalibrated(block: FloatArray, n_classes: IntArray, link: LinkArrays, positive: bool) -> FloatArray:
     """Apply a link to a class-major block (K, n, M); with `positive`, class 0 gets the rest of class 1."""
-    logits = log(np.maximum(block, link.floor))
-    logits *= link.temperature
+    logits = block if link.of_logits else log(np.maximum(block, link.floor))
+    logits = logits * link.temperature
     logits += link.bias.T[:, None, :]
     if (n_classes < len(block)).any():
         np.copyto(logits, -np.inf, where=np.arange(len(block))[:, None, None] >= n_classes)

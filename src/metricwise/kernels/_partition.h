@@ -38,13 +38,15 @@ typedef struct {
         (to) += mw_sum;                                                  \
     } while (0)
 
-/* log(eta_j / eta_0) of a tile of probabilities, of which the classes lie `step` apart in `out`. */
+/* log(eta_j / eta_0) of a tile of probabilities, or of logits with floor 0; classes lie `step` apart in `out`. */
 MW_CLONES static void mw_logits(int n, int k, double floor, double *restrict tile, double *restrict out, ptrdiff_t step)
 {
     for (int j = 0; j < k; j++) {
         double *restrict eta = tile + (ptrdiff_t)j * MW_STEP;
-        for (int b = 0; b < MW_ROWS; b++) eta[b] = eta[b] > floor ? eta[b] : floor;
-        for (int b = 0; b < MW_ROWS; b++) eta[b] = mw_log(eta[b]);
+        if (floor > 0.0) {
+            for (int b = 0; b < MW_ROWS; b++) eta[b] = eta[b] > floor ? eta[b] : floor;
+            for (int b = 0; b < MW_ROWS; b++) eta[b] = mw_log(eta[b]);
+        }
         if (j > 0)
             for (int b = 0; b < n; b++) out[(j - 1) * step + b] = eta[b] - tile[b];
     }

@@ -166,6 +166,7 @@ def relative_logits(eta, outputs, n_classes, floor):
     out = np.empty((chosen.shape[0], n_classes - 1, source.rows))
     cdef double[:, :, ::1] into = out
     cdef double least = floor
+    source.logits = least == 0.0
     source.width = source.stored = n_classes  # what lies behind is padding
     cdef Cut cut = _cut(source.rows, 8 * out.size, 1)  # a logarithm costs as much as reading eight numbers
     cdef Py_ssize_t part

@@ -25,7 +25,7 @@ def relative_logits(eta: NDArray[Any], outputs: IntArray, n_classes: int, floor:
     outputs : ndarray of shape (B,), int
     n_classes : int
     floor : float
-        Smaller probabilities count as this.
+        Smaller probabilities count as this; 0: `eta` holds logits, (N, M) arrays log-odds of class 1.
 
     Returns
     -------
@@ -34,9 +34,12 @@ def relative_logits(eta: NDArray[Any], outputs: IntArray, n_classes: int, floor:
     """
     if eta.ndim == 2:
         positive = eta[:, outputs].T.astype(np.float64)[:, None]
+        if floor == 0.0:
+            return positive
         return np.log(np.maximum(positive, floor)) - np.log(np.maximum(1.0 - positive, floor))
     by_class = np.ascontiguousarray(np.moveaxis(eta[:, outputs, :n_classes], 0, 2), dtype=np.float64)
-    np.log(np.maximum(by_class, floor, out=by_class), out=by_class)
+    if floor > 0.0:
+        np.log(np.maximum(by_class, floor, out=by_class), out=by_class)
     by_class[:, 1:] -= by_class[:, :1]
     return np.ascontiguousarray(by_class[:, 1:])
 

@@ -27,7 +27,7 @@ from ..metrics.instance import RowMean, RowValues, row_values
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..rules.base import Rule, RuleRows
-from ..rules.calibration import TemperatureScaling, prior_shift
+from ..rules.calibration import TemperatureScaling, link_or_base, prior_shift
 from ..rules.calibration_fit import LINK_ROWS, fit_link
 from ..rules.weighted import WeightedRule, anonymous_rule
 from .base import Oracle
@@ -165,6 +165,7 @@ class Problem:
             link = self._calibration_by_group if by_group else self._calibration
         if self.prior is None:
             return link
+        link = link_or_base(link, self.schema)
         if self.labelled:
             return prior_shift(link, Counts(self.source).priors[:, : self.schema.width], self.prior)
         # Without labels the rows themselves have the new priors, and those of training are not known: the shift is

@@ -124,6 +124,7 @@ class Rule(ABC):
     normalize: bool
     output_names: tuple[str, ...] | None
     abstain_label: Any
+    input: str
 
     @property
     def n_classes(self) -> IntArray:
@@ -395,11 +396,16 @@ class Rule(ABC):
         codec.check_fields(read, cls.kind, (*required, "facts"), optional)
         values = {field.name: field.read(read[field.name], field.name) for field in fields if field.name in read}
         metadata = RuleMetadata.of(codec.json_value(codec.read_object(read["facts"], "facts"), "facts"))
-        return cls._from_values({**dict.fromkeys(optional), **values}, metadata)
+        return cls._from_values({**dict.fromkeys(optional), "input": "probabilities", **values}, metadata)
 
     def _stored_values(self) -> dict[str, Any]:
         """Return the values of all fields of the document by name."""
-        return {field.name: getattr(self, field.name) for field in (*self.shared_fields, *self.fields)}
+        return {**self._shared_values(), **{field.name: getattr(self, field.name) for field in self.fields}}
+
+    def _shared_values(self) -> dict[str, Any]:
+        """Return the values of the fields that all kinds share; what is left out has the value None."""
+        values = {field.name: getattr(self, field.name) for field in self.shared_fields}
+        return {**values, "input": self.input if self.schema.input.is_logits else None}
 
     @classmethod
     def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> Self:
@@ -461,6 +467,11 @@ class RuleOfParts(Rule):
         """Label that is predicted if the rule abstains; None: it never does."""
         return self.schema.abstain_label
 
+    @property
+    def input(self) -> str:  # type: ignore[override]
+        """What the numbers of rows are."""
+        return self.schema.input.kind
+
 
 def _predict_chunk(rule: Rule, first: int, pos_label: Any, proba: Any, start: int = 0) -> NDArray[Any]:
     """Predict rows at a position behind the first one."""
@@ -509,6 +520,16 @@ def check_outputs(schema: Schema, link: TemperatureScaling | None) -> None:
             "link",
             f"have {schema.n_outputs} outputs and {schema.width} classes, as in classes",
             f"{link.n_outputs} and {link.n_classes}",
+        )
+    if schema.input.is_logits and (link is None or not link.of_logits):
+        raise InvalidParameter(
+            "link",
+            f"be a map of logits (floor=0) if {argument('input', schema.input.kind)}",
+            "None" if link is None else f"a floor of {link.floor:g}",
+        )
+    if not schema.input.is_logits and link is not None and link.of_logits:
+        raise InvalidParameter(
+            "input", "be 'logits', 'log_proba' or 'scores' if link is a map of logits (floor=0)", "'probabilities'"
         )
     if schema.output_names is not None and len(schema.output_names) != schema.n_outputs:
         raise InvalidParameter(

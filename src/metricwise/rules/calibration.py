@@ -1,4 +1,4 @@
-"""Recalibration of probabilities by temperature scaling, ``eta' = softmax(t * log(eta) + c)``.
+"""Recalibration of probabilities by temperature scaling, ``eta' = softmax(t * log(eta) + c)``, and of logits.
 
 Has the map and its change under a shift of the class priors; ``calibration_fit`` fits t and c. Must not know losses,
 metrics or labels.
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.probabilities import Probabilities
+from ..core.schema import Schema
 from ..data.frames import is_list_of_outputs
 
 FloatArray = NDArray[np.float64]
@@ -28,7 +29,8 @@ _MAX_PARAMETER = 1e100  # far beyond anything that is fitted; products and diffe
 class TemperatureScaling:
     """Recalibration of probabilities by a temperature and a bias per class.
 
-    ``eta' = softmax(t * log(max(eta, floor)) + c)`` for each output.
+    ``eta' = softmax(t * log(max(eta, floor)) + c)`` for each output; ``softmax(t * z + c)`` of logits z, where single
+    columns are log-odds of the second class.
 
     Parameters
     ----------
@@ -37,7 +39,8 @@ class TemperatureScaling:
     bias : ndarray of shape (M, K)
         The biases c; only differences between the classes of an output matter.
     floor : float, default=1e-6
-        Smaller probabilities are raised to this value, because the logarithm of 0 would decide alone.
+        Smaller probabilities are raised to this value, because the logarithm of 0 would decide alone. 0: the map is
+        of logits, log-probabilities or scores, and not of probabilities.
 
     See Also
     --------
@@ -73,8 +76,8 @@ class TemperatureScaling:
         for name, values in (("temperature", temperature), ("bias", bias)):
             if values.size and np.abs(values).max() > _MAX_PARAMETER:
                 raise InvalidParameter(name, f"be at most {_MAX_PARAMETER:g}", f"{np.abs(values).max():.6g}")
-        if not 0 < self.floor < 0.5:
-            raise InvalidParameter("floor", "lie between 0 and 0.5", repr(self.floor))
+        if not 0 <= self.floor < 0.5:
+            raise InvalidParameter("floor", "be at least 0 and below 0.5", repr(self.floor))
         object.__setattr__(self, "temperature", temperature)
         object.__setattr__(self, "bias", bias)
         object.__setattr__(self, "floor", float(self.floor))
@@ -83,6 +86,16 @@ class TemperatureScaling:
     def identity(cls, n_outputs: int, n_classes: int) -> TemperatureScaling:
         """Return the link that leaves probabilities unchanged, except for the floor."""
         return cls(np.ones(n_outputs), np.zeros((n_outputs, n_classes)))
+
+    @classmethod
+    def of_arrays(cls, arrays: kernels.LinkArrays) -> TemperatureScaling:
+        """Return the map of bare arrays."""
+        return cls(*arrays)
+
+    @property
+    def of_logits(self) -> bool:
+        """Whether it maps logits, log-probabilities or scores."""
+        return self.floor == 0.0
 
     @property
     def n_outputs(self) -> int:
@@ -166,10 +179,18 @@ class TemperatureScaling:
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
 
 
+def link_or_base(link: TemperatureScaling | None, schema: Schema) -> TemperatureScaling | None:
+    """Return the link of a rule: logits without one have their own map."""
+    base = schema.input.base
+    return link if link is not None or base is None else TemperatureScaling.of_arrays(base)
+
+
 def recalibrated(link: TemperatureScaling | None, proba: Probabilities) -> Probabilities:
-    """Return probabilities behind a link, or a copy of them where there is none."""
+    """Return probabilities behind a link, or a copy of them where there is none; of logits, what these stand for."""
     if link is not None:
         return link.apply(proba)
+    if proba.of_logits:
+        return proba.recalibrated()
     return replace(proba, blocks=tuple(block.copy() for block in proba.blocks))
 
 

@@ -37,7 +37,9 @@ _MIN_POOLED_OUTPUTS = 5
 _SHARED_STRENGTH = 5.0
 LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
 _MAX_POOLED_ENTRIES = 100_000  # entries that the common link is fitted to, before those are sampled by class
-_MIN_TEMPERATURE = 0.05
+_MIN_TEMPERATURE = 0.05  # of logits that vary by more than 1, in units of their standard deviation
+_START_SPREAD = 3.0  # standard deviation of logits behind the temperature that a fit starts from: steeper, all saturate
+_INFINITE_LOGIT = 1e30  # from which on a logit stands for infinity
 _MAX_BATCH_LOGITS = 1 << 20  # logits of outputs that are fitted together
 _MAX_HESSIAN_ENTRIES = 1 << 21  # numbers of Hessians that are held at once
 _MAX_STEPS = 50
@@ -60,8 +62,9 @@ def fit_link(
 
         sum_n w_n * (log sum_k exp(t z_nk + c_k) - t z_ny - c_y)  +  shrinkage / 2 * ((t - 1)^2 + sum_k c_k^2)
 
-    with z = log(max(eta, floor)) and k over the classes that some label shows (of the others the labels say nothing,
-    and they keep their odds): convex, and shrunk towards leaving the probabilities as they are. The shrinkage is in
+    with z = log(max(eta, floor)), or the logits behind their own map, and k over the classes that some label shows (of
+    the others the labels say nothing, and they keep their odds): convex, and shrunk towards leaving the probabilities
+    as they are. Logits have no floor; infinite ones count as the largest finite one here. The shrinkage is in
     units of rows: it holds back outputs of few rows and classes that hardly occur, and vanishes with many. Five or more
     outputs with equally many classes are shrunk towards the link that fits all of them together instead, so that rare
     ones borrow strength. Weights are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``.
@@ -136,6 +139,37 @@ def fit_links(
     return _fit(_Rows(proba, codes, sample_weight, frequency, masks), shrinkage, max_rows)
 
 
+def fit_scale(
+    z: FloatArray,
+    codes: NDArray[Any],
+    sample_weight: FloatArray | None,
+    frequency: FloatArray | None,
+    center: FloatArray,
+    shrinkage: float,
+) -> tuple[float, FloatArray]:
+    """Return t and c of ``softmax(t * z + c)`` for standardised scores of one output, with a prior on log t.
+
+    Parameters
+    ----------
+    z : ndarray of shape (N,) or (N, K)
+        Of one class or of all.
+    codes : integer ndarray of shape (N,)
+    sample_weight, frequency : ndarray of shape (N,), optional
+    center : ndarray of shape (K,)
+        What c - c_0 is shrunk towards.
+    shrinkage : float
+    """
+    k = len(center)
+    block = z[:, None] if z.ndim == 1 else z[:, None, :]
+    link = kernels.LinkArrays(np.ones(1), np.zeros((1, k)), 0.0)
+    proba = _finite_logits(Probabilities((block,), np.array([k], dtype=np.intp), link))
+    rows = _Rows(proba, codes[:, None], sample_weight, frequency)
+    shared = _Shared.read(rows, proba.blocks[0], 0, np.zeros(1, dtype=np.intp), k, 0.0)
+    penalty = _Penalty(np.append(1.0, center[1:]), shrinkage, of_scale=True)
+    (theta,) = _resampled(shared, None, penalty)
+    return float(theta[0, 0]), np.append(0.0, theta[0, 1:])
+
+
 def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScaling]:
     """Return the link of each resample, or that of all rows where there are none."""
     if not (np.isfinite(shrinkage) and shrinkage > 0):
@@ -148,22 +182,52 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
     if rows.masks is not None and len(rows.masks) == 0:
         return []
     rows = rows.sample(max_rows)
-    rows = replace(rows, proba=rows.proba.recalibrated())
+    of_logits = proba.of_logits
+    rows = replace(rows, proba=_finite_logits(rows.proba) if of_logits else rows.proba.recalibrated())
+    floor = 0.0 if of_logits else TemperatureScaling.floor
     links = [
-        TemperatureScaling.identity(proba.n_outputs, proba.width)
+        TemperatureScaling(np.ones(proba.n_outputs), np.zeros((proba.n_outputs, proba.width)), floor)
         for _ in range(1 if rows.masks is None else len(rows.masks))
     ]
     for k in sorted(set(proba.n_classes.tolist())):
         penalty = _penalty(rows, k, shrinkage)
         for block, span in rows.proba.spans():
             for chosen in _batches(np.flatnonzero(proba.n_classes[span] == k), len(block), k):
-                shared = _Shared.read(rows, block, span.start, chosen, k, TemperatureScaling.floor)
+                shared = _Shared.read(rows, block, span.start, chosen, k, floor)
                 outputs = span.start + chosen
                 for link, theta in zip(links, _resampled(shared, rows.masks, penalty), strict=True):
                     bias = np.concatenate([np.zeros((len(chosen), 1)), theta[:, 1:]], axis=1)
                     link.temperature[outputs] = theta[:, 0]
                     link.bias[outputs, :k] = bias - bias.mean(axis=1, keepdims=True)
-    return links
+    return [_behind(link, proba) for link in links] if of_logits else links
+
+
+def _finite_logits(proba: Probabilities) -> Probabilities:
+    """Return logits behind their own map, in which infinite ones are as large as the largest finite one.
+
+    A true class of probability 0 would otherwise decide the fit alone.
+    """
+    proba = proba.mapped_logits()
+    blocks = []
+    for block in proba.blocks:
+        away = block.max(axis=2, keepdims=True) - block if block.ndim == 3 else np.abs(block)
+        finite = away < _INFINITE_LOGIT
+        if not finite.all():
+            bound = max(float(away.max(where=finite, initial=0.0)), -np.log(TemperatureScaling.floor))
+            if block.ndim == 3:
+                block = np.maximum(block, block.max(axis=2, keepdims=True) - bound)
+            else:
+                block = np.clip(block, -bound, bound)
+        blocks.append(block)
+    return replace(proba, blocks=tuple(blocks))
+
+
+def _behind(link: TemperatureScaling, proba: Probabilities) -> TemperatureScaling:
+    """Return the map of logits that is a link behind their own map."""
+    assert proba.link is not None
+    base = proba.link.part(slice(None), link.n_classes)
+    bias = link.temperature[:, None] * base.bias + link.bias
+    return TemperatureScaling(link.temperature * base.temperature, bias, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +255,14 @@ class _Rows:
     def pooled(self, outputs: IntArray, k: int) -> _Rows:
         """Return the entries of outputs of k classes as the rows of one output."""
         outputs = outputs[:_MAX_POOLED_ENTRIES]
-        of_these = Probabilities(tuple(self.proba.output(m) for m in outputs), self.proba.n_classes[outputs])
+        parts = [self.proba.of_outputs(outputs[at : at + 1]).blocks[0] for at in range(len(outputs))]
+        link = None if self.proba.link is None else self.proba.link.part(outputs, self.proba.width)
+        of_these = Probabilities(tuple(parts), self.proba.n_classes[outputs], link)
         rows = _Rows(of_these, self.codes[:, outputs], self.weight, self.frequency)
         rows = rows.sample(max(1, _MAX_POOLED_ENTRIES // len(outputs)))
         parts = [part if part.ndim == 2 else part[:, :, :k] for part in rows.proba.blocks]
-        together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp))
+        first_link = None if link is None else link.part(np.arange(1), k)
+        together = Probabilities((np.concatenate(parts),), np.array([k], dtype=np.intp), first_link)
 
         def tiled(values: FloatArray | None) -> FloatArray | None:
             return None if values is None else np.tile(values, len(parts))
@@ -205,10 +272,14 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class _Penalty:
-    """What the parameters theta = (t, b_1, ..., b_{k-1}), b_j = c_j - c_0, are shrunk towards, and how strongly."""
+    """What the parameters theta = (t, b_1, ..., b_{k-1}), b_j = c_j - c_0, are shrunk towards, and how strongly.
+
+    With `of_scale` it is log t that is shrunk, of which nothing is known but the scale.
+    """
 
     center: FloatArray
     strength: float
+    of_scale: bool = False
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -216,8 +287,22 @@ class _Penalty:
         k = len(self.center)
         form = np.eye(k) - 1.0 / k
         form[0] = form[:, 0] = 0.0
-        form[0, 0] = 1.0
+        form[0, 0] = 0.0 if self.of_scale else 1.0
         return self.strength * form
+
+    def add(self, theta: FloatArray, value: FloatArray, gradient: FloatArray, hessian: FloatArray) -> None:
+        """Add the penalty of parameters (F, k) to value, gradient and Hessian."""
+        away = theta - self.center
+        slope = away @ self.matrix
+        value += 0.5 * (slope * away).sum(axis=1)
+        gradient += slope
+        hessian += self.matrix
+        if self.of_scale:
+            t = theta[:, 0]
+            ratio = np.log(t / self.center[0])
+            value += 0.5 * self.strength * ratio**2
+            gradient[:, 0] += self.strength * ratio / t
+            hessian[:, 0, 0] += self.strength / t**2  # of squares that are linearised: positive for every t
 
 
 def _penalty(rows: _Rows, k: int, shrinkage: float) -> _Penalty:
@@ -241,7 +326,8 @@ class _Shared:
     """What the resamples of B outputs of k classes share.
 
     logits : (B, k - 1, N), relative to class 0; codes : (N, B); true_logit : (B, N), of the true class, 0 where the
-    label is missing; weight : (B, N), 0 there too; row_weight and frequency : (N,) or None.
+    label is missing; weight : (B, N), 0 there too; row_weight and frequency : (N,) or None; least and start : (B,), the
+    smallest temperature and the largest that a fit starts from.
     """
 
     logits: FloatArray
@@ -250,6 +336,8 @@ class _Shared:
     weight: FloatArray
     row_weight: FloatArray | None
     frequency: FloatArray | None
+    least: FloatArray
+    start: FloatArray
 
     @classmethod
     def read(cls, rows: _Rows, block: NDArray[Any], start: int, outputs: IntArray, k: int, floor: float) -> _Shared:
@@ -261,7 +349,11 @@ class _Shared:
         weight = (true >= 0).astype(np.float64)
         if rows.weight is not None:
             weight *= rows.weight
-        return cls(logits, codes, true_logit, weight, rows.weight, rows.frequency)
+        least, start = np.full(len(logits), _MIN_TEMPERATURE), np.full(len(logits), np.inf)
+        if rows.proba.of_logits:
+            spread = logits.std(axis=(1, 2))
+            least, start = least / np.maximum(spread, 1.0), _START_SPREAD / np.maximum(spread, 1e-300)
+        return cls(logits, codes, true_logit, weight, rows.weight, rows.frequency, least, start)
 
 
 def _true_logits(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
@@ -277,7 +369,9 @@ def _true_logits(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
 def _resampled(shared: _Shared, masks: BoolArray | None, penalty: _Penalty) -> Iterator[FloatArray]:
     """Yield the parameters (B, k) of each resample, or of all rows where there are none."""
     n_outputs, k = len(shared.logits), len(penalty.center)
-    everywhere = _newton(_Problem.read(shared, None, penalty), np.tile(penalty.center, (n_outputs, 1)))
+    start = np.tile(penalty.center, (n_outputs, 1))
+    start[:, 0] = np.minimum(start[:, 0], shared.start)
+    everywhere = _newton(_Problem.read(shared, None, penalty), start)
     if masks is None:
         yield everywhere
         return
@@ -329,6 +423,11 @@ class _Problem:
         fixed = shown.sum(axis=1) < 2
         return cls(shared, taken, scale, counts[:, 1:], slope * scale, fixed, shown, penalty)
 
+    @property
+    def least(self) -> FloatArray:
+        """Smallest temperature of each fit, (J,)."""
+        return np.tile(self.shared.least, len(self.fixed) // len(self.shared.least))
+
     def evaluate(self, theta: FloatArray, fits: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (F,), gradient (F, k) and Hessian (F, k, k) of some fits at theta = (t, b_1, ..., b_{k-1})."""
         shared, scale = self.shared, self.scale[fits]
@@ -338,12 +437,7 @@ class _Problem:
         labels = np.concatenate([self.slope[fits, None], self.counts[fits]], axis=1)
         value -= (theta * labels).sum(axis=1)
         gradient -= labels
-        penalty = self.penalty.matrix
-        away = theta - self.penalty.center
-        slope = away @ penalty
-        value += 0.5 * (slope * away).sum(axis=1)
-        gradient += slope
-        hessian += penalty
+        self.penalty.add(theta, value, gradient, hessian)
         return value, gradient, hessian
 
 
@@ -354,12 +448,13 @@ def _newton(problem: _Problem, start: FloatArray) -> FloatArray:
     left = np.flatnonzero(~problem.fixed)
     if len(left) == 0:
         return theta
+    least = problem.least
     value, gradient, hessian = problem.evaluate(theta[left], left)
     for _ in range(_MAX_STEPS):
-        step = _step(theta[left], gradient, hessian)
+        step = _step(theta[left], gradient, hessian, least[left])
         gain = -(gradient * step).sum(axis=1)
         done = gain <= 2 * _TOL
-        theta[left[done]] = _bounded(theta[left[done]] + step[done])  # so short a step needs no check
+        theta[left[done]] = _bounded(theta[left[done]] + step[done], least[left[done]])  # so short, it needs no check
         left, value, step, gain = left[~done], value[~done], step[~done], gain[~done]
         if len(left) == 0:
             break
@@ -371,28 +466,28 @@ def _descend(
     problem: _Problem, fits: IntArray, theta: FloatArray, value: FloatArray, step: FloatArray, gain: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Halve steps until they pay; return the parameters, and what `evaluate` returns there."""
-    size = np.ones(len(fits))
-    trial = _bounded(theta + step)
+    size, least = np.ones(len(fits)), problem.least[fits]
+    trial = _bounded(theta + step, least)
     new = problem.evaluate(trial, fits)
     while True:
         worse = (new[0] > value - 1e-4 * size * gain + 1e-12 * np.abs(value)) & (size > 1e-6)
         if not worse.any():
             return trial, *new
         size[worse] /= 2
-        trial[worse] = _bounded(theta[worse] + size[worse, None] * step[worse])
+        trial[worse] = _bounded(theta[worse] + size[worse, None] * step[worse], least[worse])
         for values, again in zip(new, problem.evaluate(trial[worse], fits[worse]), strict=True):
             values[worse] = again
 
 
-def _bounded(theta: FloatArray) -> FloatArray:
+def _bounded(theta: FloatArray, least: FloatArray) -> FloatArray:
     """Hold the temperature to its bound: flattened by at most that, the path to a trial point stays one of descent."""
-    np.maximum(theta[:, 0], _MIN_TEMPERATURE, out=theta[:, 0])
+    np.maximum(theta[:, 0], least, out=theta[:, 0])
     return theta
 
 
-def _step(theta: FloatArray, gradient: FloatArray, hessian: FloatArray) -> FloatArray:
+def _step(theta: FloatArray, gradient: FloatArray, hessian: FloatArray, least: FloatArray) -> FloatArray:
     """Newton's step; a temperature at its bound that would go below stays there while the biases move on."""
-    held = (theta[:, 0] <= _MIN_TEMPERATURE) & (gradient[:, 0] > 0)
+    held = (theta[:, 0] <= least) & (gradient[:, 0] > 0)
     if held.any():
         gradient, hessian = gradient.copy(), hessian.copy()
         gradient[held, 0] = 0.0

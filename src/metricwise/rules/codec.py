@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
+from ..core.inputs import KINDS
 from ..core.labels import python_labels
 from ..core.losses import Loss
 from .calibration import TemperatureScaling
@@ -392,7 +393,25 @@ ABSTAIN_LABEL = JsonField(
     read_label,
     optional=True,
 )
-SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL)
+
+
+def _read_input(value: Any, name: str) -> str:
+    if value not in KINDS or not isinstance(value, str):
+        _refuse(name, f"one of {', '.join(map(repr, KINDS))}", value)
+    return value
+
+
+INPUT = JsonField(
+    "input",
+    {
+        "description": "What the numbers of rows are. Of all but probabilities, links take logits: eta is softmax("
+        "temperature[m] * z + bias[m]), and single columns are log-odds of the second class. Omitted for probabilities.",
+        "enum": list(KINDS),
+    },
+    _read_input,
+    optional=True,
+)
+SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL, INPUT)
 
 
 # --------------------------------------------------------------------------------------------------- losses and links
@@ -417,9 +436,10 @@ LINK_SCHEMA: Json = {
             {
                 "temperature": array_of({"type": "number", "exclusiveMinimum": 0}),
                 "bias": array_of(array_of(_NUMBER)),
-                "floor": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5},
+                "floor": {"type": "number", "minimum": 0, "exclusiveMaximum": 0.5},
             },
-            "Recalibrates first: eta becomes softmax(temperature[m] * log(max(eta, floor)) + bias[m]).",
+            "Recalibrates first: eta becomes softmax(temperature[m] * log(max(eta, floor)) + bias[m]); with floor 0, "
+            "logits z become softmax(temperature[m] * z + bias[m]).",
         ),
     ]
 }

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.inputs import MAX_LOGIT
 from ..core.losses import Loss
 from ..core.probabilities import Probabilities
 from ..data.row_costs import table_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+
+_ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
 def decide_loss(loss: Loss, proba: Probabilities, n_decisions: IntArray | None = None) -> IntArray:
@@ -61,8 +64,8 @@ def bisect_changes(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Decisions at p = 0 and p = 1 of binary outputs, and the last p decided as p = 0 is.
 
-    The difference of two scores is monotone in p, so that one change at most lies between p = 0 and p = 1. Positive
-    floats are ordered like their bits: halving those reaches neighbouring floats in 62 steps.
+    The difference of two scores is monotone in p, so that one change at most lies between p = 0 and p = 1. Floats have
+    ordered numbers: halving those reaches neighbouring floats in at most 64 steps. Of logits p are log-odds.
     """
     arrays, two = _cut(loss, outputs, 2), np.full(len(outputs), 2, dtype=np.intp)
     first = None if link is None else link.part(outputs, 2)
@@ -70,14 +73,32 @@ def bisect_changes(
     def decide(p: FloatArray) -> IntArray:
         return kernels.decide(kernels.Block(p[None, :], two, link=first), arrays).reshape(-1)
 
-    low = np.zeros(len(outputs), dtype=np.int64)
-    high = np.ones(len(outputs)).view(np.int64)
-    at_zero, at_one = decide(low.view(np.float64)), decide(high.view(np.float64))
-    while (high - low > 1).any():
-        middle = low + (high - low) // 2
-        changed = decide(middle.view(np.float64)) != at_zero
+    low, high = (np.full(len(outputs), number) for number in _ends(link))
+    at_zero, at_one = decide(_floats(low)), decide(_floats(high))
+    while (high > low + 1).any():
+        middle = _middle(low, high)
+        changed = decide(_floats(middle)) != at_zero
         low, high = np.where(changed, low, middle), np.where(changed, middle, high)
-    return at_zero, at_one, np.where(at_zero == at_one, np.nan, low.view(np.float64))
+    return at_zero, at_one, np.where(at_zero == at_one, np.nan, _floats(low))
+
+
+def _ends(link: kernels.LinkArrays | None) -> tuple[np.int64, np.int64]:
+    """Return the ordered numbers of the smallest and the largest p, probabilities or log-odds."""
+    limit = MAX_LOGIT[8]
+    low, high = (0.0, 1.0) if link is None or not link.of_logits else (-limit, limit)
+    bits = np.array([low, high]).view(np.int64)
+    first, last = np.where(bits < 0, bits ^ _ALL_BUT_SIGN, bits)
+    return first, last
+
+
+def _floats(numbers: NDArray[np.int64]) -> FloatArray:
+    """Return floats of ordered numbers: positive ones are ordered like their bits, negative ones the other way."""
+    return np.where(numbers < 0, numbers ^ _ALL_BUT_SIGN, numbers).view(np.float64)
+
+
+def _middle(low: Any, high: Any) -> Any:
+    """Return numbers halfway between, without a sum that overflows."""
+    return (low >> 1) + (high >> 1) + (low & high & 1)
 
 
 def bisect_regions(loss: Loss, link: kernels.LinkArrays | None, output: int) -> tuple[int, int, float, float]:
@@ -89,14 +110,15 @@ def bisect_regions(loss: Loss, link: kernels.LinkArrays | None, output: int) -> 
     arrays, two, three = _cut(loss, index, 3), np.array([2], dtype=np.intp), np.array([3], dtype=np.intp)
     behind = None if link is None else link.part(index, 3)
 
-    def decide(bits: int) -> int:
-        p = np.array([[bits]], dtype=np.int64).view(np.float64)
+    def decide(number: int) -> int:
+        p = _floats(np.array([[number]], dtype=np.int64))
         return int(kernels.decide(kernels.Block(p, two, n_decisions=three, link=behind), arrays)[0, 0])
 
-    ends = 0, int(np.ones(1).view(np.int64)[0])
-    first, last = map(decide, ends)
-    below, above = _halved(ends, lambda at: decide(at) == first)[0], _halved(ends, lambda at: decide(at) != last)[1]
-    places = np.array([below, above]).view(np.float64)
+    low, high = map(int, _ends(link))
+    first, last = map(decide, (low, high))
+    below = _halved((low, high), lambda at: decide(at) == first)[0]
+    above = _halved((low, high), lambda at: decide(at) != last)[1]
+    places = _floats(np.array([below, above]))
     return first, last, float(places[0]), float(places[1])
 
 

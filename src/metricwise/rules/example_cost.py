@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
+from ..core.inputs import Input
 from ..core.labels import python_label, python_labels
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -65,6 +66,8 @@ class CostRule(Rule):
         Cost of an abstention; None: it is given by the costs of each row.
     metadata : RuleMetadata, or mapping
         As in WeightedRule.
+    input : {"probabilities", "logits", "log_proba", "scores"}, default="probabilities"
+        As in WeightedRule.
 
     See Also
     --------
@@ -92,6 +95,7 @@ class CostRule(Rule):
     abstain_label: Any = None
     abstain_cost: float | None = None
     metadata: RuleMetadata = NO_METADATA
+    input: str = "probabilities"
     multioutput: bool = field(init=False, repr=False, default=False)
     output_names: tuple[str, ...] | None = field(init=False, repr=False, default=None)
     schema: Schema = field(init=False, repr=False)
@@ -104,7 +108,14 @@ class CostRule(Rule):
     @entry_point("{class}")
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
-        schema = Schema(self.classes, False, self.normalize, None, abstain_label=self.abstain_label)
+        schema = Schema(
+            self.classes,
+            False,
+            self.normalize,
+            None,
+            abstain_label=self.abstain_label,
+            input=Input.of(self.input),
+        )
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)
         object.__setattr__(self, "metadata", RuleMetadata.of(self.metadata))
@@ -205,6 +216,7 @@ class CostRule(Rule):
         return (
             self.link == other.link
             and self.normalize == other.normalize
+            and self.input == other.input
             and self.abstain_cost == other.abstain_cost
             and same_label(self.abstain_label, other.abstain_label)
             and same_classes(self.classes, other.classes)

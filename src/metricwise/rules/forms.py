@@ -22,7 +22,7 @@ _LARGEST_LOSS = 1e300  # twice as much is still a number
 
 
 class Region(NamedTuple):
-    """A label, and the smallest and the largest probability of class 1 at which it is predicted."""
+    """A label, and the smallest and the largest probability (log-odds, score) of class 1 at which it is predicted."""
 
     label: Any
     low: float
@@ -183,10 +183,11 @@ def regions_of(rule: Any, m: int) -> tuple[Region, ...]:
         first, last, above = int(first), int(last), float(np.nextafter(below, np.inf))
     else:
         first, last, below, above = bisect_regions(rule.loss, None if rule.link is None else rule.link.arrays, m)
+    lowest, highest = (-np.inf, np.inf) if rule.schema.input.is_logits else (0.0, 1.0)
     if first == last:
-        return (Region(labels[first], 0.0, 1.0),)
-    after, before = float(np.nextafter(below, 1.0)), float(np.nextafter(above, 0.0))
-    ends = (Region(labels[first], 0.0, float(below)), Region(labels[last], float(above), 1.0))
+        return (Region(labels[first], lowest, highest),)
+    after, before = float(np.nextafter(below, highest)), float(np.nextafter(above, lowest))
+    ends = (Region(labels[first], lowest, float(below)), Region(labels[last], float(above), highest))
     if after >= above:
         return ends
     (between,) = {0, 1, 2} - {first, last}

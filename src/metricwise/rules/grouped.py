@@ -333,7 +333,7 @@ class GroupedRule(RuleOfParts):
     def _stored_values(self) -> dict[str, Any]:
         """Return the values of all fields of the document by name."""
         return {
-            **{field.name: getattr(self, field.name) for field in self.shared_fields},
+            **self._shared_values(),
             "groups": self.groups,
             "features": self.features,
             "rules": [_decisions_of(rule) for rule in self.rules],
@@ -413,7 +413,8 @@ def _check(rule: GroupedRule) -> None:
     for g, part in enumerate(rule.parts[1:], start=1):
         schema = part.schema
         alike = same_classes(schema.classes, first.classes) and schema.multioutput == first.multioutput
-        if not alike or schema.normalize != first.normalize or schema.output_names != first.output_names:
+        alike = alike and (schema.normalize, schema.input.kind) == (first.normalize, first.input.kind)
+        if not alike or schema.output_names != first.output_names:
             raise InvalidParameter(
                 "rules",
                 (

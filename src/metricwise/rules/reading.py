@@ -26,7 +26,7 @@ _MAX_LISTED = 3  # orders of outputs in a message
 
 def read_probabilities(proba: Any, schema: Schema, metadata: RuleMetadata, pos_label: Any = None) -> Probabilities:
     """Read probabilities for a rule, and check that they are of its outputs and classes."""
-    check_rows(proba, schema.classes, schema.multioutput)
+    check_rows(proba, schema.classes, schema.multioutput, sums_to_one=not schema.input.is_logits)
     _check_outputs(proba, schema)
     if metadata.column_order is not None:
         proba = _in_fitted_order(proba, metadata, schema.classes)
@@ -36,6 +36,7 @@ def read_probabilities(proba: Any, schema: Schema, metadata: RuleMetadata, pos_l
         classes=schema.classes if schema.multioutput else schema.classes[0],
         columns=schema.output_names,
         normalize=schema.normalize,
+        row_input=schema.input,
     )
     if result.n_classes.tobytes() != schema.n_classes.tobytes():
         raise InvalidParameter("proba", f"have {_counts(schema.n_classes)}, as the rule has", _counts(result.n_classes))

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point
+from ..core.inputs import Input
 from ..core.labels import python_label
 from ..core.losses import Loss
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from . import by_hand
 from .base import LossMixture, Rule, RuleRows, check_outputs, same_classes, same_label
-from .calibration import TemperatureScaling, recalibrated
+from .calibration import TemperatureScaling, link_or_base, recalibrated
 from .codec import LINK, LOSS
 from .decisions import bisect_changes, decide_loss
 from .describe import decision_lines
@@ -59,6 +60,8 @@ class WeightedRule(Rule):
         Label that is predicted if the rule abstains, which is not one of the classes and the same for all outputs;
         None: it never abstains. The loss then has an additional row and column: the last column, after the classes of
         each output, is the loss of abstaining, and the additional row is ignored.
+    input : {"probabilities", "logits", "log_proba", "scores"}, default="probabilities"
+        What the numbers of rows are. All but probabilities need a link, which maps them to probabilities.
 
     See Also
     --------
@@ -92,6 +95,7 @@ class WeightedRule(Rule):
     metadata: RuleMetadata = NO_METADATA
     output_names: tuple[str, ...] | None = None
     abstain_label: Any = None
+    input: str = "probabilities"
     schema: Schema = field(init=False, repr=False)
     kind: ClassVar[str] = "weighted"
     summary: ClassVar[str] = "One rule."
@@ -101,7 +105,12 @@ class WeightedRule(Rule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "abstain_label", python_label(self.abstain_label))
         schema = Schema(
-            self.classes, self.multioutput, self.normalize, self.output_names, abstain_label=self.abstain_label
+            self.classes,
+            self.multioutput,
+            self.normalize,
+            self.output_names,
+            abstain_label=self.abstain_label,
+            input=Input.of(self.input),
         )
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)
@@ -281,8 +290,8 @@ class WeightedRule(Rule):
     def changes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Where binary outputs change their decision: three arrays of shape (M,), NaN for other outputs.
 
-        The decision if class 1 has probability 0, the decision if it has probability 1, and the largest probability
-        that still gets the former. They are found with the kernel that predicts: for float64 probabilities of class 1,
+        The decision if class 1 has probability 0, the decision if it has probability 1, and the largest probability,
+        log-odds or score that still gets the former. They are found with the kernel that predicts: for float64 numbers,
         the result is exact to the last bit if both diagonal entries are negative and there is no link, and otherwise
         within rounding.
         """
@@ -297,6 +306,8 @@ class WeightedRule(Rule):
     @property
     def thresholds(self) -> FloatArray:
         """For each output, t such that class 1 is predicted iff its raw probability exceeds t; of shape (M,).
+
+        Of logits, log-probabilities and scores it is in their unit: of log-odds, or of the score.
 
         -inf if class 1 is always predicted, inf if it never is, NaN if there is no such t: with more than two classes,
         if class 1 is predicted *below* some probability, or if the rule may abstain.
@@ -407,6 +418,7 @@ class WeightedRule(Rule):
             and self.link == other.link
             and self.multioutput == other.multioutput
             and self.normalize == other.normalize
+            and self.input == other.input
             and self.output_names == other.output_names
             and same_label(self.abstain_label, other.abstain_label)
             and same_classes(self.classes, other.classes)
@@ -421,9 +433,12 @@ def rule_of_schema(
     link: TemperatureScaling | None = None,
     metadata: RuleMetadata | Mapping[str, Any] | None = None,
 ) -> WeightedRule:
-    """Return the rule of a loss for the outputs and classes of a schema."""
+    """Return the rule of a loss for the outputs and classes of a schema; logits have a link of their own at least."""
     shared = {name: getattr(schema, name) for name in ("multioutput", "normalize", "output_names", "abstain_label")}
-    return WeightedRule(loss, schema.classes, link, metadata=RuleMetadata.of(metadata or {}), **shared)
+    shared["input"] = schema.input.kind
+    return WeightedRule(
+        loss, schema.classes, link_or_base(link, schema), metadata=RuleMetadata.of(metadata or {}), **shared
+    )
 
 
 def anonymous_rule(loss: Loss, n_classes: NDArray[Any]) -> WeightedRule:

@@ -366,8 +366,10 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     first = parts[0]
     if len(parts) == 1:
         return first
-    blocks = zip(*(part.proba.recalibrated().blocks for part in parts), strict=True)
-    proba = Probabilities(tuple(np.concatenate(arrays) for arrays in blocks), first.proba.n_classes)
+    link = first.proba.link if first.proba.of_logits else None
+    each = [part.proba if link is not None else part.proba.recalibrated() for part in parts]
+    blocks = zip(*(proba.blocks for proba in each), strict=True)
+    proba = Probabilities(tuple(np.concatenate(arrays) for arrays in blocks), first.proba.n_classes, link)
 
     def joined(name: str, axis: int = 0) -> Any:
         arrays = [getattr(part, name) for part in parts]

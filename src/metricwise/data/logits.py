@@ -1,0 +1,128 @@
+"""Checks of logits, log-probabilities and scores. Must not know metrics or rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import InvalidParameter, argument, warn
+from ..core.inputs import MAX_LOGIT, Input
+from ..core.probabilities import Probabilities
+
+__all__ = ["read_logits", "warn_of_probabilities"]
+
+BoolArray = NDArray[np.bool_]
+
+_CHECK_ROWS = 1 << 14
+_SUM_TOLERANCE = 1e-6  # of rows that sum to 1 as probabilities do, and logits hardly ever
+
+
+def read_logits(
+    block: NDArray[Any], row_input: Input, counts: NDArray[np.intp], tolerance: float, first_row: int = 0
+) -> NDArray[Any]:
+    """Return a checked block of logits, finite: what is infinite becomes a number that is as good as that.
+
+    Parameters
+    ----------
+    block : ndarray of shape (N, M, K), or (N, M)
+    row_input : Input
+        Not of probabilities.
+    counts : ndarray of shape (M,)
+        Classes of each output; what lies beyond is padding.
+    tolerance : float
+        How far the probabilities of log-probabilities may be from summing to 1.
+    first_row : int, default=0
+        Number of rows before these, for error messages.
+    """
+    if block.ndim == 2 and row_input.kind == "log_proba":
+        raise InvalidParameter(
+            "proba",
+            f"have the log-probabilities of all classes if {argument('input', 'log_proba')}, shape (N, 2) or (N, M, 2)",
+            "a single column",
+            f"pass both columns, or log-odds with {argument('input', 'logits')}",
+        )
+    limit = MAX_LOGIT[block.dtype.itemsize]
+    low, high = block.min(initial=0.0), block.max(initial=0.0)
+    if np.isnan(low) or np.isnan(high):
+        at = first_row + int(np.argwhere(np.isnan(block))[0][0])
+        raise InvalidParameter(
+            "proba", "not be NaN", f"NaN in row {at}", "drop such rows, and their labels if there are any"
+        )
+    if block.ndim == 3:
+        padding = np.arange(block.shape[2]) >= counts[:, None]
+        if np.isinf(low) or np.isinf(high):
+            _check_infinite(block, padding, first_row)
+        if row_input.kind == "log_proba":
+            _check_log_sums(block, padding, tolerance, first_row)
+        elif row_input.kind == "logits" and low >= 0 and high <= 1:
+            _refuse_probabilities(block, padding)
+    if low >= -limit and high <= limit:
+        return block
+    return _finite(block, limit)
+
+
+def _check_infinite(block: NDArray[Any], padding: BoolArray, first_row: int) -> None:
+    """Refuse rows in which no class or more than one is certain."""
+    certain = ((block == np.inf) & ~padding).sum(axis=2)
+    impossible = ((block == -np.inf) | padding).all(axis=2)
+    for bad, got in ((certain > 1, "two or more of +inf"), (impossible, "-inf for every class")):
+        if bad.any():
+            raise InvalidParameter(
+                "proba",
+                "have at most one class of +inf in a row, and one above -inf",
+                f"{got} in row {first_row + int(np.argwhere(bad)[0][0])}",
+            )
+
+
+def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int) -> None:
+    """Refuse rows whose log-probabilities are not those of probabilities that sum to 1."""
+    for start in range(0, len(block), _CHECK_ROWS):
+        rows = np.where(padding, -np.inf, block[start : start + _CHECK_ROWS].astype(np.float64))
+        with np.errstate(over="ignore"):
+            total = np.exp(rows).sum(axis=2)
+        off = ~(np.abs(total - 1) <= tolerance)
+        if off.any():
+            where = tuple(int(i) for i in np.argwhere(off)[0])
+            raise InvalidParameter(
+                "proba",
+                f"be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) if "
+                f"{argument('input', 'log_proba')}",
+                f"a sum of {total[where]:.6g} in row {first_row + start + where[0]}",
+                f"pass {argument('input', 'logits')} for logits, whose softmax sums to 1",
+            )
+
+
+def _refuse_probabilities(block: NDArray[Any], padding: BoolArray) -> None:
+    """Refuse rows from 0 to 1 that all sum to 1: these are probabilities."""
+    for start in range(0, len(block), _CHECK_ROWS):
+        total = np.where(padding, 0.0, block[start : start + _CHECK_ROWS]).sum(axis=2, dtype=np.float64)
+        if (np.abs(total - 1) > _SUM_TOLERANCE).any():
+            return
+    raise InvalidParameter(
+        "proba",
+        f"be logits, the numbers before a softmax, if {argument('input', 'logits')}",
+        "rows from 0 to 1 that sum to 1, which are probabilities",
+        f"leave {argument('input', 'logits')} out, or pass np.log(proba) with {argument('input', 'log_proba')}",
+    )
+
+
+def _finite(block: NDArray[Any], limit: float) -> NDArray[Any]:
+    """Return a copy in which infinite numbers are as large as the limit; one certain class leaves nothing to others."""
+    out = np.clip(block, -limit, limit)
+    if block.ndim == 3:
+        certain = (block == np.inf).any(axis=2, keepdims=True)
+        out = np.where(certain, np.where(block == np.inf, 0.0, -limit), out)
+    return np.asarray(out, dtype=block.dtype)
+
+
+def warn_of_probabilities(proba: Probabilities, row_input: Input) -> None:
+    """Warn if single columns that were declared as logits all lie between 0 and 1, as probabilities do."""
+    if row_input.kind != "logits" or any(block.ndim == 3 for block in proba.blocks):
+        return
+    if all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
+        warn(
+            f"all numbers in proba lie between 0 and 1, as probabilities do, but {argument('input', 'logits')} takes "
+            f"them for log-odds; if they are probabilities, leave {argument('input', 'logits')} out."
+        )
