@@ -101,7 +101,7 @@ def test_links_compare_by_content():
         ((np.zeros(1), np.zeros((1, 2))), "temperature must be positive and finite, got 0"),
         ((np.array([np.inf]), np.zeros((1, 2))), "temperature must be positive and finite, got inf"),
         ((np.ones(1), np.array([[0.0, -np.inf]])), "bias must be finite"),
-        ((np.ones(1), np.zeros((1, 2)), 0.0), "floor must lie between 0 and 0.5, got 0.0"),
+        ((np.ones(1), np.zeros((1, 2)), -0.1), "floor must be at least 0 and below 0.5, got -0.1"),
     ],
 )
 def test_impossible_links_are_refused(arguments, message):

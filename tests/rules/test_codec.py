@@ -273,7 +273,7 @@ CORRUPTIONS = [
     (WEIGHTED, ["link"], "softmax", "link must be an object, got 'softmax'"),
     (WEIGHTED, ["link", "floor"], ..., "link must have the field 'floor'"),
     (WEIGHTED, ["link", "floor"], "0", "link.floor must be made of numbers, got '0'"),
-    (WEIGHTED, ["link", "floor"], 2, "floor must lie between 0 and 0.5, got 2"),
+    (WEIGHTED, ["link", "floor"], 2, "floor must be at least 0 and below 0.5, got 2"),
     (WEIGHTED, ["link", "temperature"], [1, 0], "temperature must be positive and finite, got 0"),
     (WEIGHTED, ["link", "bias"], [[0, 0, 0]], "temperature must have shape"),
     (WEIGHTED, ["link", "bias"], [[0, 0], [0, 0]], "link must have 2 outputs and 3 classes"),

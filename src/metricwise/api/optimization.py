@@ -197,9 +197,7 @@ def optimize(
     >>> solution.rule.metadata.metric
     'quadratic_kappa (stars), f1 (spam)'
     """
-    rows = RowSpec(
-        proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label, input=input
-    )
+    rows = RowSpec(proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label, input=input)
     goal = GoalSpec(metric, average, pos_label, output_weight, record, subject_to, confidence, abstain, prior, order)
     return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose))
 

@@ -117,6 +117,16 @@ class Probabilities:
                 return single.eta if single.link is None else kernels.recalibrate(single)
         raise IndexError(m)
 
+    def exceeds(self, distance: float) -> bool:
+        """Whether some logits are further than a distance from the largest of their row; never of probabilities."""
+        if not self.of_logits:
+            return False
+        for block in self.blocks:
+            away = np.abs(block) if block.ndim == 2 else block.max(axis=2, keepdims=True) - block
+            if away.max(initial=0.0) > distance:
+                return True
+        return False
+
     def positive_column(self, m: int) -> FloatArray:
         """Return the numbers (N,) that thresholds of binary output m are in: probabilities of class 1, or log-odds.
 

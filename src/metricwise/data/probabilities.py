@@ -100,9 +100,7 @@ def read_proba(
     return result
 
 
-def _read_logits(
-    blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int
-) -> Probabilities:
+def _read_logits(blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int) -> Probabilities:
     """Return checked logits behind the map of their input; of scores without one yet, as they are."""
     width = int(counts.max())
     result = Probabilities(tuple(blocks), counts, row_input.base or identity(len(counts), width))

@@ -16,9 +16,7 @@ __all__ = ["check_rows"]
 _TOLERANCE = 1e-6  # what float32 leaves of a sum of 1
 
 
-def check_rows(
-    proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool, *, sums_to_one: bool = True
-) -> None:
+def check_rows(proba: Any, classes: Sequence[NDArray[Any]], multioutput: bool, *, sums_to_one: bool = True) -> None:
     """Refuse a single row without its axis, and warn where it cannot be told from several.
 
     Parameters

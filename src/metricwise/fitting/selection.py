@@ -140,8 +140,12 @@ def select(
     names = [str(recipe) for recipe in recipes]
     together = whole and not any(bag.mixtures for bag in bags)
     if together:  # else all rows are fitted once, by the better recipe
-        bags = [BaggedRule.merged(bags)]
-        names = [" and ".join([names[0], *(recipe.confusion for recipe in recipes[1:])])]
+        merged, name = BaggedRule.merged(bags), " and ".join([names[0], *(recipe.confusion for recipe in recipes[1:])])
+        by_labels = [r for r, recipe in enumerate(recipes) if recipe.confusion == "labels"]
+        if len(bags) > 1 and _exceeds_calibration(rows):
+            bags, names = [merged, *(bags[r] for r in by_labels)], [name, *(names[r] for r in by_labels)]
+        else:
+            bags, names = [merged], [name]
     scores = _OutOfBagScores.of(rows, resamples, bags)
     recorded = held_out(rows, scores.codes[:-1])
     candidates = tuple(
@@ -161,6 +165,14 @@ def select(
     recipe = FitStrategy("labels", recipes[0].recalibrate) if together else recipes[best]
     rule = bags[best].rule(rows.schema.n_decisions) if together else None
     return Selection(recipe, names[best], rule, gain, value, candidates, rows)
+
+
+def _exceeds_calibration(problem: InMemory) -> bool:
+    """Whether rows are ranked by numbers that a calibrated probability hardly expresses: scores, or extreme logits.
+
+    A temperature and a bias need not fit these, so that rules by labels alone are a candidate beside the usual ones.
+    """
+    return problem.schema.input.is_scores or problem.source.rows.proba.exceeds(-math.log(TemperatureScaling.floor))
 
 
 def _sample(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:

@@ -40,6 +40,7 @@ _MAX_POOLED_ENTRIES = 100_000  # entries that the common link is fitted to, befo
 _MIN_TEMPERATURE = 0.05  # of logits that vary by more than 1, in units of their standard deviation
 _START_SPREAD = 3.0  # standard deviation of logits behind the temperature that a fit starts from: steeper, all saturate
 _INFINITE_LOGIT = 1e30  # from which on a logit stands for infinity
+_FENCE = 1.5  # interquartile ranges from the quartiles to the bounds of logits that are far out, as in a box plot
 _MAX_BATCH_LOGITS = 1 << 20  # logits of outputs that are fitted together
 _MAX_HESSIAN_ENTRIES = 1 << 21  # numbers of Hessians that are held at once
 _MAX_STEPS = 50
@@ -64,7 +65,7 @@ def fit_link(
 
     with z = log(max(eta, floor)), or the logits behind their own map, and k over the classes that some label shows (of
     the others the labels say nothing, and they keep their odds): convex, and shrunk towards leaving the probabilities
-    as they are. Logits have no floor; infinite ones count as the largest finite one here. The shrinkage is in
+    as they are. Logits have no floor; those far out count as their bounds (`bound_logits`). The shrinkage is in
     units of rows: it holds back outputs of few rows and classes that hardly occur, and vanishes with many. Five or more
     outputs with equally many classes are shrunk towards the link that fits all of them together instead, so that rare
     ones borrow strength. Weights are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``.
@@ -162,7 +163,7 @@ def fit_scale(
     k = len(center)
     block = z[:, None] if z.ndim == 1 else z[:, None, :]
     link = kernels.LinkArrays(np.ones(1), np.zeros((1, k)), 0.0)
-    proba = _finite_logits(Probabilities((block,), np.array([k], dtype=np.intp), link))
+    proba = Probabilities((block,), np.array([k], dtype=np.intp), link)
     rows = _Rows(proba, codes[:, None], sample_weight, frequency)
     shared = _Shared.read(rows, proba.blocks[0], 0, np.zeros(1, dtype=np.intp), k, 0.0)
     penalty = _Penalty(np.append(1.0, center[1:]), shrinkage, of_scale=True)
@@ -183,7 +184,7 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
         return []
     rows = rows.sample(max_rows)
     of_logits = proba.of_logits
-    rows = replace(rows, proba=_finite_logits(rows.proba) if of_logits else rows.proba.recalibrated())
+    rows = replace(rows, proba=_bounded_logits(rows.proba, rows.codes) if of_logits else rows.proba.recalibrated())
     floor = 0.0 if of_logits else TemperatureScaling.floor
     links = [
         TemperatureScaling(np.ones(proba.n_outputs), np.zeros((proba.n_outputs, proba.width)), floor)
@@ -202,24 +203,51 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
     return [_behind(link, proba) for link in links] if of_logits else links
 
 
-def _finite_logits(proba: Probabilities) -> Probabilities:
-    """Return logits behind their own map, in which infinite ones are as large as the largest finite one.
-
-    A true class of probability 0 would otherwise decide the fit alone.
-    """
+def _bounded_logits(proba: Probabilities, codes: NDArray[Any]) -> Probabilities:
+    """Return logits behind their own map, those far out moved to the bounds of all others; see `bound_logits`."""
     proba = proba.mapped_logits()
     blocks = []
-    for block in proba.blocks:
-        away = block.max(axis=2, keepdims=True) - block if block.ndim == 3 else np.abs(block)
-        finite = away < _INFINITE_LOGIT
-        if not finite.all():
-            bound = max(float(away.max(where=finite, initial=0.0)), -np.log(TemperatureScaling.floor))
-            if block.ndim == 3:
-                block = np.maximum(block, block.max(axis=2, keepdims=True) - bound)
-            else:
-                block = np.clip(block, -bound, bound)
-        blocks.append(block)
+    for block, span in proba.spans():
+        outputs = [bound_logits(block[:, m - span.start], codes[:, m]) for m in range(span.start, span.stop)]
+        blocks.append(np.stack(outputs, axis=1))
     return replace(proba, blocks=tuple(blocks))
+
+
+def bound_logits(
+    z: NDArray[Any], codes: NDArray[Any], least: float = float(-np.log(TemperatureScaling.floor))
+) -> FloatArray:
+    """Return the logits of one output, those far out moved to bounds.
+
+    A few rows far out, such as a true class of probability 0, would otherwise decide a fit alone, and where one class
+    is by itself its numbers say nothing. So the bounds are those of box plots of all classes, where these overlap.
+    Logits within `least` of the largest, by default as far as the floor of probabilities is, are taken as they are.
+
+    Parameters
+    ----------
+    z : ndarray of shape (N,) or (N, K)
+        Log-odds, or logits of all classes, of which the distance to the largest of the row is bounded.
+    codes : integer ndarray of shape (N,)
+    """
+    z = z.astype(np.float64)
+    if z.shape[1:] == (2,):  # as log-odds, which they are the same as
+        odds = bound_logits(z[:, 1] - z[:, 0], codes, least)
+        return np.stack([np.zeros_like(odds), odds], axis=1)
+    top = z.max(axis=1, keepdims=True) if z.ndim == 2 else np.zeros(1)
+    away = z - top
+    if np.abs(away).max(initial=0.0) <= least:
+        return z
+    lows, highs = zip(*([_fences(away[codes == k]) for k in np.unique(codes[codes >= 0])] or [(0.0, 0.0)]), strict=True)
+    for low, high in (sorted((max(lows), min(highs))), (min(lows), max(highs))):
+        bounded = np.clip(away, low, high)
+        if np.ptp(bounded) > 0:
+            return bounded + top
+    return np.clip(away, -_INFINITE_LOGIT, _INFINITE_LOGIT) + top
+
+
+def _fences(values: FloatArray) -> tuple[float, float]:
+    """Return the bounds beyond which values are far out in a box plot."""
+    first, third = np.quantile(values, (0.25, 0.75))
+    return first - _FENCE * (third - first), third + _FENCE * (third - first)
 
 
 def _behind(link: TemperatureScaling, proba: Probabilities) -> TemperatureScaling:
@@ -340,9 +368,9 @@ class _Shared:
     start: FloatArray
 
     @classmethod
-    def read(cls, rows: _Rows, block: NDArray[Any], start: int, outputs: IntArray, k: int, floor: float) -> _Shared:
+    def read(cls, rows: _Rows, block: NDArray[Any], first: int, outputs: IntArray, k: int, floor: float) -> _Shared:
         logits = kernels.relative_logits(block, outputs, k, floor)
-        codes = rows.codes[:, start + outputs]
+        codes = rows.codes[:, first + outputs]
         true = np.ascontiguousarray(codes.T)
         true_logit = logits[:, 0] if k == 2 else _true_logits(logits, true)
         true_logit = true_logit * (true > 0)
@@ -369,9 +397,9 @@ def _true_logits(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
 def _resampled(shared: _Shared, masks: BoolArray | None, penalty: _Penalty) -> Iterator[FloatArray]:
     """Yield the parameters (B, k) of each resample, or of all rows where there are none."""
     n_outputs, k = len(shared.logits), len(penalty.center)
-    start = np.tile(penalty.center, (n_outputs, 1))
-    start[:, 0] = np.minimum(start[:, 0], shared.start)
-    everywhere = _newton(_Problem.read(shared, None, penalty), start)
+    center = np.tile(penalty.center, (n_outputs, 1))
+    center[:, 0] = np.minimum(center[:, 0], shared.start)
+    everywhere = _newton(_Problem.read(shared, None, penalty), center)
     if masks is None:
         yield everywhere
         return

@@ -404,8 +404,8 @@ def _read_input(value: Any, name: str) -> str:
 INPUT = JsonField(
     "input",
     {
-        "description": "What the numbers of rows are. Of all but probabilities, links take logits: eta is softmax("
-        "temperature[m] * z + bias[m]), and single columns are log-odds of the second class. Omitted for probabilities.",
+        "description": "What the numbers of rows are; omitted for probabilities. Links take all others for logits: eta "
+        "is softmax(temperature[m] * z + bias[m]), and single columns are log-odds of the second class.",
         "enum": list(KINDS),
     },
     _read_input,

@@ -14,7 +14,7 @@ from .. import kernels
 from ..core.errors import InvalidParameter
 from ..core.inputs import Input, identity
 from ..core.probabilities import Probabilities
-from .calibration_fit import SHRINKAGE, fit_scale
+from .calibration_fit import SHRINKAGE, bound_logits, fit_scale
 
 __all__ = ["fit_score_map"]
 
@@ -33,10 +33,10 @@ def fit_score_map(
 ) -> kernels.LinkArrays:
     """Return the map ``softmax(t * z + c)`` from scores z to probabilities that fits labels best.
 
-    Scores are standardised first: all columns of an output by one location and one scale, those of a row about their
-    mean. Then t is fitted with a weak prior on log t, and c with one around the shares of the classes. Scores of all
-    classes keep c = 0 in the result, and those with a boundary theirs, because the map says what the baseline is:
-    argmax, or the sign.
+    Scores far out are moved to the bounds of a box plot, and all are standardised: the columns of an output by one
+    location and one scale, those of a row about their mean. Then t is fitted with a weak prior on log t, and c with one
+    around the shares of the classes. Scores of all classes keep c = 0 in the result, and so do single columns with a
+    boundary, because the map says what the baseline is: argmax, or the sign.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def fit_score_map(
     for block, span in proba.spans():
         for m in range(span.start, span.stop):
             k, column = int(proba.n_classes[m]), block[:, m - span.start]
-            standard, location, scale = _standardise(column if block.ndim == 2 else column[:, :k])
+            bounded = bound_logits(column if block.ndim == 2 else column[:, :k], codes[:, m], 0.0)
+            standard, location, scale = _standardise(bounded)
             _refuse_reversed(standard, codes[:, m], sample_weight)
             center = _log_shares(codes[:, m], sample_weight, k)
             t, bias = fit_scale(standard, codes[:, m], sample_weight, frequency, center, SHRINKAGE)
@@ -61,15 +62,12 @@ def fit_score_map(
     return base
 
 
-def _standardise(column: NDArray[Any]) -> tuple[FloatArray, float, float]:
+def _standardise(z: FloatArray) -> tuple[FloatArray, float, float]:
     """Return scores (N,) or (N, K) of mean 0 and standard deviation 1, their location and their scale."""
-    z = column.astype(np.float64)
-    finite = np.abs(z) < 1e30
+    location = float(z.mean())
     if z.ndim == 2:
-        count = np.maximum(finite.sum(axis=1, keepdims=True), 1)
-        z = z - np.where(finite, z, 0.0).sum(axis=1, keepdims=True) / count
-    location = 0.0 if z.ndim == 2 else float(np.mean(z[finite])) if finite.any() else 0.0
-    scale = float(np.sqrt(np.mean((z[finite] - location) ** 2))) if finite.any() else 0.0
+        z, location = z - z.mean(axis=1, keepdims=True), 0.0
+    scale = float(np.sqrt(np.mean((z - location) ** 2)))
     scale = scale if scale > 0 else 1.0
     return (z - location) / scale, location, scale
 
@@ -77,7 +75,7 @@ def _standardise(column: NDArray[Any]) -> tuple[FloatArray, float, float]:
 def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArray | None) -> None:
     """Refuse scores that fall with their class: by the score test of t = 0 against the shares of the classes."""
     kept = codes >= 0
-    z, true = np.clip(standard[kept], -1e3, 1e3), codes[kept].astype(np.intp)
+    z, true = standard[kept], codes[kept].astype(np.intp)
     w = np.ones(len(true)) if weight is None else weight[kept]
     if len(true) == 0 or w.sum() <= 0:
         return
