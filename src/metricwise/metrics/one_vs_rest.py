@@ -167,6 +167,10 @@ class OneVsRest(Metric):
         """Return the value of each class by its shares, arrays of shape (..., K), and the slopes."""
         raise NotImplementedError
 
+    def values(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
+        """Return the value of each class alone, as :meth:`profile` does."""
+        return self.profile(hit, true, predicted).value
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
         priors = as_shares(priors)
         return self._bound(priors, self.position(priors.shape[-1], classes))
@@ -220,9 +224,13 @@ class ClassRatio(OneVsRest):
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
         above, below = self.numerator, self.denominator
         denominator = below.of(hit, true, predicted)
-        value = divide(above.of(hit, true, predicted), denominator, self.zero_division)
+        value = self.values(hit, true, predicted)
         by_hit = divide(above.hit - value * below.hit, denominator)
         return Profile(value, by_hit, divide(above.predicted - value * below.predicted, denominator))
+
+    def values(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
+        denominator = self.denominator.of(hit, true, predicted)
+        return divide(self.numerator.of(hit, true, predicted), denominator, self.zero_division)
 
     def _bound(self, priors: FloatArray, k: int) -> Linear | FractionalLinear:
         return self._ratio([k], priors)
@@ -294,6 +302,9 @@ class AverageOfClasses(ShareForm):
     def slope_at(self, summary: FloatArray) -> FloatArray:
         profile = self._profile(summary)
         return np.concatenate([self.weights * profile.by_hit, self.weights * profile.by_predicted], axis=-1)
+
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray:
+        return np.asarray(self.weights * self.base.values(hits, np.broadcast_to(self.priors, hits.shape), predicted))
 
 
 def _free_gradient_of_classes(
