@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,8 +50,10 @@ class Terms(NamedTuple):
 
     def of(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
         """Return its value for each class, shape (..., K)."""
-        total = true.sum(axis=-1, keepdims=True)
-        return np.asarray(self.hit * hit + self.true * true + self.predicted * predicted + self.total * total)
+        shares = (hit, true, predicted, true.sum(axis=-1, keepdims=True))
+        counted = [weight * share for weight, share in zip(self, shares, strict=True) if weight != 0]
+        value = reduce(np.add, counted) if counted else np.zeros(())
+        return np.broadcast_to(value, np.broadcast_shapes(hit.shape, true.shape, predicted.shape))
 
     def matrix(self, n_classes: int, k: int) -> FloatArray:
         """Return A with <A, C> equal to its value for class k."""
