@@ -265,3 +265,37 @@ def test_the_degenerate_rules_are_indeed_optimal(k):
     always[:, 0], never[:, 1] = priors, priors
     assert metrics.Recall(index=0).value(always) == pytest.approx(1)
     assert metrics.Specificity(index=0).value(never) == pytest.approx(1)
+
+
+# Metrics that are no ratios, but increase with a sum over classes of a function of hits and predicted share.
+SUMS_OVER_CLASSES = {
+    *("macro_f1", "weighted_f1", "macro_jaccard", "weighted_jaccard", "macro_precision", "weighted_precision"),
+    *("fowlkes_mallows", "g_mean", "h_mean", "q_mean"),
+    *("ClassAverage(fowlkes_mallows)", "ClassAverage(f1, weights)"),
+}
+
+
+@every_metric
+@few_classes
+@given(seed=SEEDS)
+@examples(5)
+def test_values_rise_with_the_sum_of_the_terms_of_classes(name, k, seed):
+    rng = np.random.default_rng(seed)
+    first = interior(rng, k)
+    tables = np.stack([first, *(same_priors(rng, first) for _ in range(9))])
+    tables[1:4] = np.round(tables[1:4] / first.sum(axis=1)[:, None], 0) * first.sum(axis=1)[:, None]  # empty cells
+    tables[1:4, :, -1] += first.sum(axis=1) - tables[1:4].sum(axis=2)
+    for metric in (make(name, k), metrics.base.Affine(make(name, k), -2.0, 1.0)):
+        bound = metric.bind(first.sum(axis=1))
+        terms = bound.class_terms(np.diagonal(tables, axis1=1, axis2=2), tables.sum(axis=1))
+        assert (terms is not None) == (name in SUMS_OVER_CLASSES)
+        if terms is None:
+            return
+        sums = np.clip(terms.sum(axis=1), -1e9, 1e9)  # of infinite ones too
+        order = np.argsort(sums, kind="stable")
+        steps = np.diff(bound.value(tables)[order])
+        assert (steps >= -1e-12).all()
+        assert (np.abs(steps[np.diff(sums[order]) < 1e-13]) < 1e-9).all()
+        hits = np.diagonal(tables[0]).copy()
+        hits[0] *= 0.5  # a term depends on its own class alone
+        np.testing.assert_array_equal(bound.class_terms(hits, tables[0].sum(axis=0))[1:], terms[0, 1:])

@@ -167,6 +167,14 @@ class Form(_Described):
         """Return a slope of the summary as one of C: ``(matrix,)``, or ``(by_hit, by_column)``, (..., K) each."""
         return (_square(slope),)
 
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray | None:
+        """Return a term for each class, (..., K), by its hits and predicted share, (..., K) each.
+
+        Of two predictions, the one with the larger sum of terms has the larger value. A term can be -inf. None for
+        metrics that are not such a sum.
+        """
+        return None
+
 
 class SummaryForm(Form):
     """Base of the forms that are functions of a summary; value and gradient follow from it.
@@ -714,6 +722,9 @@ class Increasing(_FormMetric):
         slope = self.derivative(self.base.value(confusion))
         return slope[..., None, None] * self.base.gradient(confusion)
 
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray | None:
+        return self.base.class_terms(hits, predicted)
+
 
 @dataclass(frozen=True, eq=False)
 class Affine(Wrapped):
@@ -792,6 +803,10 @@ class _AffineForm(Form):
 
     def gradient(self, confusion: ArrayLike) -> FloatArray:
         return np.asarray(self.scale * self.base.gradient(confusion))
+
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray | None:
+        terms = self.base.class_terms(hits, predicted)
+        return None if terms is None else np.asarray(self.scale * terms)
 
 
 def _affine_range(limits: tuple[float, float], scale: float, shift: float) -> tuple[float, float]:

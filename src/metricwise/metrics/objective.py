@@ -235,6 +235,19 @@ class Objective:
             out[..., groups, :size] = form.summary_of(hits, columns)
         return out
 
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray | None:
+        """Return terms (..., K) of hits and predicted shares (..., K) whose sum the value increases with.
+
+        For an objective of one group; None if its metric is not a sum over classes. Like the value, the terms count
+        the padding. See :meth:`metricwise.metrics.base.Form.class_terms`.
+        """
+        ((_, _, form),) = self._batches
+        if self.padding is not None:
+            size = self._size[0, 0]
+            hits = (hits + np.diagonal(self.padding[0])) / size
+            predicted = (predicted + self.padding[0].sum(axis=0)) / size
+        return form.class_terms(hits, predicted)
+
     def values_at(self, summaries: FloatArray) -> FloatArray:
         """Return psi_g of summaries of shape (..., G, D), as (..., G)."""
         out = np.empty(summaries.shape[:-1])

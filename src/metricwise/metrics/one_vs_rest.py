@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,8 +50,10 @@ class Terms(NamedTuple):
 
     def of(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
         """Return its value for each class, shape (..., K)."""
-        total = true.sum(axis=-1, keepdims=True)
-        return np.asarray(self.hit * hit + self.true * true + self.predicted * predicted + self.total * total)
+        shares = (hit, true, predicted, true.sum(axis=-1, keepdims=True))
+        counted = [weight * share for weight, share in zip(self, shares, strict=True) if weight != 0]
+        value = reduce(np.add, counted) if counted else np.zeros(())
+        return np.broadcast_to(value, np.broadcast_shapes(hit.shape, true.shape, predicted.shape))
 
     def matrix(self, n_classes: int, k: int) -> FloatArray:
         """Return A with <A, C> equal to its value for class k."""
@@ -167,6 +169,10 @@ class OneVsRest(Metric):
         """Return the value of each class by its shares, arrays of shape (..., K), and the slopes."""
         raise NotImplementedError
 
+    def values(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
+        """Return the value of each class alone, as :meth:`profile` does."""
+        return self.profile(hit, true, predicted).value
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
         priors = as_shares(priors)
         return self._bound(priors, self.position(priors.shape[-1], classes))
@@ -220,9 +226,13 @@ class ClassRatio(OneVsRest):
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
         above, below = self.numerator, self.denominator
         denominator = below.of(hit, true, predicted)
-        value = divide(above.of(hit, true, predicted), denominator, self.zero_division)
+        value = self.values(hit, true, predicted)
         by_hit = divide(above.hit - value * below.hit, denominator)
         return Profile(value, by_hit, divide(above.predicted - value * below.predicted, denominator))
+
+    def values(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
+        denominator = self.denominator.of(hit, true, predicted)
+        return divide(self.numerator.of(hit, true, predicted), denominator, self.zero_division)
 
     def _bound(self, priors: FloatArray, k: int) -> Linear | FractionalLinear:
         return self._ratio([k], priors)
@@ -294,6 +304,9 @@ class AverageOfClasses(ShareForm):
     def slope_at(self, summary: FloatArray) -> FloatArray:
         profile = self._profile(summary)
         return np.concatenate([self.weights * profile.by_hit, self.weights * profile.by_predicted], axis=-1)
+
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray:
+        return np.asarray(self.weights * self.base.values(hits, np.broadcast_to(self.priors, hits.shape), predicted))
 
 
 def _free_gradient_of_classes(

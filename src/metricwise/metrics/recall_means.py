@@ -45,6 +45,10 @@ class RecallMean(Metric):
         """Return its derivative by each recall, shape (..., K), always finite."""
         raise NotImplementedError
 
+    def terms(self, recall: FloatArray, weight: FloatArray) -> FloatArray | None:
+        """Return terms (..., K) whose sum the mean increases with; -inf for a recall that makes the mean 0."""
+        return None
+
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> RecallMeanForm:
         return RecallMeanForm(self, as_shares(priors))
 
@@ -99,6 +103,10 @@ class RecallMeanForm(ShareForm):
     def gradient_parts(self, slope: FloatArray) -> tuple[FloatArray, ...]:
         return slope, np.zeros_like(slope)
 
+    def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray | None:
+        recall, weight = recalls(hits, self.priors)
+        return self.metric.terms(recall, weight)
+
 
 @register("g_mean")
 @dataclass(frozen=True, eq=False)
@@ -135,6 +143,10 @@ class GMean(RecallMean):
     def slopes(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         recall = np.maximum(recall, _FLOOR)
         return weight * self.mean(recall, weight)[..., None] / recall
+
+    def terms(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        logs = np.log(recall, where=recall > 0, out=np.full_like(recall, -np.inf))
+        return np.multiply(weight, logs, where=weight > 0, out=np.zeros_like(recall))
 
 
 @register("h_mean")
@@ -173,6 +185,10 @@ class HMean(RecallMean):
         recall = np.maximum(recall, _FLOOR)
         return weight * (self.mean(recall, weight)[..., None] / recall) ** 2
 
+    def terms(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        inverse = np.divide(1.0, recall, where=recall > 0, out=np.full_like(recall, np.inf))
+        return -np.multiply(weight, inverse, where=weight > 0, out=np.zeros_like(recall))
+
 
 @register("q_mean")
 @dataclass(frozen=True, eq=False)
@@ -207,6 +223,9 @@ class QMean(RecallMean):
 
     def slopes(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         return divide(weight * (1 - recall), _root_mean_square(1 - recall, weight)[..., None])
+
+    def terms(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
+        return np.asarray(-weight * (1 - recall) ** 2)
 
 
 def _root_mean_square(miss: FloatArray, weight: FloatArray) -> FloatArray:

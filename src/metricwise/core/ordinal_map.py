@@ -1,0 +1,120 @@
+"""Proportional odds: the probabilities of K ordered grades as a function of one score.
+
+Must not know labels or how the map is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InvalidParameter, entry_point
+
+__all__ = ["OrdinalMap"]
+
+FloatArray = NDArray[np.float64]
+
+_MAX_PARAMETER = 1e100  # far beyond anything that is fitted; products and differences below it are numbers
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalMap:
+    """Probabilities of ordered grades by proportional odds, ``P(y > k | z) = sigmoid(slope * z - intercepts[k])``.
+
+    Parameters
+    ----------
+    slope : float
+        Positive.
+    intercepts : array-like of shape (K - 1,)
+        Ascending. A grade between two equal ones has probability 0.
+
+    See Also
+    --------
+    metricwise.rules.ordinal_fit.fit_ordinal_maps : Fits the map to labels.
+
+    References
+    ----------
+    .. [1] McCullagh (1980), "Regression Models for Ordinal Data", JRSS B.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metricwise.core.ordinal_map import OrdinalMap
+    >>> np.exp(OrdinalMap(2.0, [-1.0, 1.0]).log_proba([0.0, 3.0])).round(3)
+    array([[0.269, 0.462, 0.269],
+           [0.001, 0.006, 0.993]])
+    """
+
+    slope: float
+    intercepts: FloatArray
+
+    @entry_point("{class}")
+    def __post_init__(self) -> None:
+        intercepts = np.array(self.intercepts, dtype=np.float64)
+        slope = float(self.slope)
+        if not 0 < slope <= _MAX_PARAMETER:
+            raise InvalidParameter("slope", f"be positive and at most {_MAX_PARAMETER:g}", repr(slope))
+        if intercepts.ndim != 1 or len(intercepts) == 0:
+            raise InvalidParameter("intercepts", "have shape (K - 1,)", intercepts.shape)
+        if not (np.abs(intercepts) <= _MAX_PARAMETER).all():
+            raise InvalidParameter("intercepts", f"be finite, and at most {_MAX_PARAMETER:g} in absolute value")
+        if (np.diff(intercepts) < 0).any():
+            raise InvalidParameter("intercepts", "be ascending", intercepts.tolist())
+        object.__setattr__(self, "slope", slope)
+        object.__setattr__(self, "intercepts", intercepts)
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return len(self.intercepts) + 1
+
+    @cached_property
+    def _log_widths(self) -> FloatArray:
+        """What the distance of its two intercepts contributes to each grade's log-probability, 0 at the ends, (K,)."""
+        with np.errstate(divide="ignore"):
+            inner = np.log(-np.expm1(-np.diff(self.intercepts)))
+        return np.concatenate([[0.0], inner, [0.0]])
+
+    def log_proba(self, scores: ArrayLike) -> FloatArray:
+        """Return the logarithms of the probabilities of the grades.
+
+        A difference of two sigmoids is a product, ``sigmoid(a) * sigmoid(-b) * (1 - exp(b - a))``, whose logarithm
+        neither cancels nor underflows.
+
+        Parameters
+        ----------
+        scores : array-like of shape (N,)
+            Of minus or plus infinity, the lowest or the highest grade is certain.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+        """
+        scores = np.asarray(scores, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            odds = self.slope * scores[:, None] - self.intercepts
+        out = np.tile(self._log_widths, (len(scores), 1))
+        out[:, 1:] -= np.logaddexp(0.0, -odds)  # above the intercept below
+        out[:, :-1] -= np.logaddexp(0.0, odds)  # below the intercept above
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as a dict of JSON types."""
+        return {"slope": self.slope, "intercepts": self.intercepts.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> OrdinalMap:
+        """Return the map that :meth:`to_dict` has described."""
+        return cls(data["slope"], data["intercepts"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OrdinalMap):
+            return NotImplemented
+        return self.slope == other.slope and np.array_equal(self.intercepts, other.intercepts)
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
