@@ -41,6 +41,7 @@ _HOME = {
     "WeightedRule": "rules",
     "MixtureRule": "rules",
     "CostRule": "rules",
+    "CutPointRule": "rules",
     "GroupedRule": "rules",
     "Rule": "rules",
     "RuleMetadata": "rules",

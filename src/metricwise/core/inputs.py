@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from .errors import InvalidParameter, shown
+from .ordinal_map import OrdinalMap
 
 __all__ = ["KINDS", "MAX_LOGIT", "PROBABILITIES", "Input", "InputKind"]
 
@@ -40,11 +41,17 @@ class Input:
         probabilities, and for scores until it is fitted.
     has_boundary : bool, default=False
         Whether single columns of scores are positive where class 1 is predicted, as those of a `decision_function`.
+    graded : bool, default=False
+        Whether rows have one score for more than two ordered classes, from the lowest to the highest.
+    ordinal : OrdinalMap, optional
+        The map from that score to the probabilities of the classes, once it is fitted.
     """
 
     kind: InputKind = "probabilities"
     base: kernels.LinkArrays | None = None
     has_boundary: bool = False
+    graded: bool = False
+    ordinal: OrdinalMap | None = None
 
     @classmethod
     def of(cls, value: Any) -> Input:

@@ -33,6 +33,8 @@ class Probabilities:
     link : LinkArrays, optional
         Recalibration that is applied to the blocks in every pass, so that no recalibrated copy exists;
         :meth:`recalibrated` makes one. Logits always have one.
+    scores : ndarray of shape (N,), optional
+        The one score of each row that logits of ordered classes were made of.
 
     See Also
     --------
@@ -49,6 +51,7 @@ class Probabilities:
     blocks: tuple[NDArray[Any], ...]
     n_classes: IntArray
     link: kernels.LinkArrays | None = None
+    scores: NDArray[Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -160,7 +163,8 @@ class Probabilities:
 
     def take(self, rows: Any) -> Probabilities:
         """Return some of the rows."""
-        return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link)
+        scores = None if self.scores is None else self.scores[rows]
+        return Probabilities(tuple(block[rows] for block in self.blocks), self.n_classes, self.link, scores)
 
     def compact(self) -> Probabilities:
         """Return a copy with all outputs in one array if they have the same shape; otherwise itself."""
@@ -201,7 +205,7 @@ class Probabilities:
                 blocks.append(block[:, first:last] if block.ndim == 2 else block[:, first:last, :width])
         n_classes = self.n_classes[outputs]
         link = None if self.link is None else self.link.part(outputs, int(n_classes.max()))
-        return Probabilities(tuple(blocks), n_classes, link)
+        return Probabilities(tuple(blocks), n_classes, link, self.scores)
 
     @property
     def fits_a_chunk(self) -> bool:

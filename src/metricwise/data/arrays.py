@@ -31,6 +31,7 @@ from .frames import (
     surplus_columns,
     table_columns,
 )
+from .grades import grades_of
 from .labels import Labels, make_rows, read_labels
 from .probabilities import read_proba
 from .row_spec import Piece, RowSpec
@@ -83,13 +84,16 @@ def read_data(spec: RowSpec) -> Data:
     multioutput = _several(y)
     if multioutput and read_before is None:
         check_one_column(y, proba)
+    row_input = Input.of(spec.input)
+    grades = grades_of(spec) if row_input.is_scores and read_before is None else None
+    if grades is not None:
+        row_input, classes = replace(row_input, graded=True), grades
     declared = classes is not None or read_before is not None
     if read_before is None:
         classes = classes_from_columns(proba, y, classes, multioutput)
     else:
         classes = read_before.classes if multioutput else read_before.classes[0]
     columns = output_names(proba, y) if multioutput else None
-    row_input = Input.of(spec.input)
     shape: dict[str, Any] = {
         "multioutput": multioutput,
         "classes": classes,
@@ -104,7 +108,7 @@ def read_data(spec: RowSpec) -> Data:
         raise misfit or error from None
     labels = read_before if read_before is not None or y is None else read_labels(y, read, classes)
     names = labels.classes if labels is not None else name_classes(classes, read)
-    single = is_single(read)
+    single = is_single(read) and grades is None
     if single and read_before is None:
         names, codes, turned = positive_last(names, None if labels is None else labels.codes, spec.pos_label)
         if labels is not None and codes is not None and turned:
@@ -248,6 +252,7 @@ class PieceReader:
         weight = None if head.weight is None else np.ones(n_rows)
         data = read_data(replace(head, proba=proba, sample_weight=weight, groups=None))
         classes = classes_from_columns(proba, head.y, head.classes, several)
+        classes = data.schema.classes[0] if data.schema.input.graded else classes
         columns = output_names(proba, head.y) if several else None
         return cls(data.schema, several, classes, columns, head.counts_rows)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, shown
-from ..core.inputs import PROBABILITIES, Input, identity
+from ..core.inputs import MAX_LOGIT, PROBABILITIES, Input, identity
 from ..core.labels import has_masked, missing_rows, per_output
 from ..core.probabilities import Probabilities
 from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
@@ -92,6 +92,8 @@ def read_proba(
             problem=f"the arrays of proba must have the same number of rows, got {[len(block) for block in blocks]}",
         )
     counts = _class_counts(blocks, classes)
+    if row_input.graded:
+        return graded_logits(_read_logits(blocks, counts, row_input, first_row), row_input, classes)
     if row_input.is_logits:
         return _read_logits(blocks, counts, row_input, first_row)
     result = Probabilities(tuple(blocks), counts)
@@ -110,6 +112,26 @@ def _read_logits(blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: In
         for block, span in result.spans()
     )
     return replace(result, blocks=tuple(checked))
+
+
+def graded_logits(proba: Probabilities, row_input: Input, classes: Any) -> Probabilities:
+    """Return the logits of ordered classes that one score stands for; the score alone before its map is fitted.
+
+    Parameters
+    ----------
+    proba : Probabilities
+        A single column of scores, or what this has made of it before.
+    row_input : Input
+        Graded.
+    classes : array-like of K labels
+        From the lowest to the highest.
+    """
+    scores = proba.blocks[0][:, 0] if proba.scores is None else proba.scores
+    counts = np.array([len(classes)], dtype=np.intp)
+    if row_input.ordinal is None:
+        return Probabilities((scores[:, None],), counts, identity(1, len(classes)), scores)
+    logits = np.maximum(row_input.ordinal.log_proba(scores), -MAX_LOGIT[8])
+    return Probabilities((logits[:, None, :],), counts, identity(1, len(classes)), scores)
 
 
 def _float_array(values: Any) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from ..rules.weighted import WeightedRule, anonymous_rule
 from ..solvers.base import Solver
 from .solving import Settings, solve
 
-__all__ = ["PARTS", "ROUNDS", "BaggedRule", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
+__all__ = ["PARTS", "ROUNDS", "Bag", "BaggedRule", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -260,6 +260,33 @@ def _thinned(counts: NDArray[np.int64], blocks: IntArray, rng: np.random.Generat
     return out
 
 
+class Bag(Protocol):
+    """The rules of R resamples, and the decisions of the one that some of them make together."""
+
+    @property
+    def n_resamples(self) -> int:
+        """R."""
+        ...
+
+    @property
+    def is_randomized(self) -> bool:
+        """Whether decisions are drawn."""
+        ...
+
+    @property
+    def link(self) -> TemperatureScaling | None:
+        """The link of all resamples, of R * M outputs; None if probabilities are not recalibrated."""
+        ...
+
+    def mean_link(self, which: NDArray[np.bool_]) -> TemperatureScaling | None:
+        """Return the mean of the links of some of the resamples, a mask (R,)."""
+        ...
+
+    def decide(self, problem: InMemory, which: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the decisions, codes (N, M), of the one rule that some of the resamples, a mask (R,), make."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class BaggedRule:
     """The rules that one recipe fits to R resamples.
@@ -281,6 +308,11 @@ class BaggedRule:
     losses: tuple[FloatArray, ...]
     mixtures: tuple[MixtureRule, ...]
     link: TemperatureScaling | None
+
+    @property
+    def is_randomized(self) -> bool:
+        """Whether the rules are mixtures."""
+        return bool(self.mixtures)
 
     def loss(self, which: NDArray[np.bool_]) -> Loss:
         """Return the mean of the losses of some of the resamples, a mask of shape (R,)."""

@@ -38,6 +38,11 @@ def route_of(task: FitTask) -> Route:
 
         return fit_example_costs
     if not task.goal.constrained:
+        if task.problem.schema.input.is_logits:
+            from .cut_points import fit_cut_points, has_cut_points
+
+            if has_cut_points(task):
+                return fit_cut_points
         return fit_plain
     return fit_groups if task.by_group else fit_constrained
 

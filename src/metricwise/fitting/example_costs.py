@@ -83,7 +83,15 @@ def with_costs(problem: Problem, cost: Any, abstention: Abstention | None) -> tu
     costs = read_row_costs(cost, problem.n_rows, schema.width, abstain=abstention is not None, abstain_cost=price)
     source = MemorySource(replace(source.rows, cost=costs), schema, source.passes)
     link = link_or_base(None, schema)
-    rule = CostRule(schema.classes, link, schema.normalize, schema.abstain_label, price, input=schema.input.kind)
+    rule = CostRule(
+        schema.classes,
+        link,
+        schema.normalize,
+        schema.abstain_label,
+        price,
+        input=schema.input.kind,
+        ordinal_map=schema.input.ordinal,
+    )
     return replace(problem, source=source), rule
 
 

@@ -13,21 +13,20 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..inference.results import Recorded
-from ..oracles.problem import InMemory, Problem, argmax_rule, mixed
-from ..rules.mixture import MixtureRule
-from ..rules.weighted import WeightedRule
+from ..oracles.problem import InMemory, Problem, argmax_rule
+from ..rules.base import Rule
 
 __all__ = ["held_out", "record_rule"]
 
 
-def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str, Recorded]:
+def record_rule(problem: Problem, rule: Rule) -> dict[str, Recorded]:
     """Return the recorded metrics of a rule, in the user's labels and behind its link, and of argmax."""
     if not problem.record:
         return {}
-    rules, shares = rule.flatten()
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
-    oracle = problem.oracle("labels" if problem.labelled else "expected", rules[0].link)
-    tensors = oracle.confusions([part.loss for part in rules])
+    link = rule.flatten().link if rule.is_flat else None
+    oracle = problem.oracle("labels" if problem.labelled else "expected", link)
+    confusion = problem.confusion_of_rule(rule, oracle)
     argmax = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
     out = {}
     for name, aim in problem.record.items():
@@ -36,7 +35,7 @@ def record_rule(problem: Problem, rule: WeightedRule | MixtureRule) -> dict[str,
             out[name] = Recorded(secondary.value_of_rule(rule), secondary.value_of_rule(argmax_rule(problem)))
         else:
             objective = secondary.objective(oracle)
-            out[name] = Recorded(objective.value(mixed(tensors, shares)), objective.value(argmax))
+            out[name] = Recorded(objective.value(confusion), objective.value(argmax))
     return out
 
 

@@ -28,12 +28,12 @@ from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.weighted import WeightedRule
 from ..solvers.base import Solver
-from .bagging import PARTS, ROUNDS, BaggedRule, Resamples, dealt_size, draw, fit_bags, links_of
+from .bagging import PARTS, ROUNDS, Bag, BaggedRule, Resamples, dealt_size, draw, fit_bags, links_of
 from .samples import MAX_ROWS, with_copies_clustered
 from .secondary_metrics import held_out
 from .solving import WIDE, Settings, solve
 
-__all__ = ["Selection", "select"]
+__all__ = ["Selection", "describe_choice", "judge_bags", "n_rounds_for", "sample_rows", "select"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -88,18 +88,22 @@ class Selection:
 
     def describe(self) -> str:
         """Return a sentence about what was chosen and why."""
-        if self.recipe is None:
-            best = max(self.candidates, key=lambda candidate: candidate.gain)
-            return (
-                "Argmax is kept: no candidate is expected to improve the metric on new data (best: "
-                f"{best.recipe}, gain {best.gain:+.2g} +- {best.std_error:.2g})."
-            )
-        gain = self.gain
+        return describe_choice(self.name, None if self.recipe is None else self.gain, self.candidates)
+
+
+def describe_choice(name: str, gain: Gain | None, candidates: Sequence[Candidate]) -> str:
+    """Return a sentence about the candidate that was chosen and why; `gain` is None if argmax is kept."""
+    if gain is None:
+        best = max(candidates, key=lambda candidate: candidate.gain)
         return (
-            f"Candidate: {self.name}. Estimated gain over argmax on new data: {gain.estimate:+.3g} (95 % interval "
-            f"{gain.low:+.3g} to {gain.high:+.3g}). The rule is chosen for new data; another may be slightly better on "
-            "the given rows."
+            "Argmax is kept: no candidate is expected to improve the metric on new data (best: "
+            f"{best.recipe}, gain {best.gain:+.2g} +- {best.std_error:.2g})."
         )
+    return (
+        f"Candidate: {name}. Estimated gain over argmax on new data: {gain.estimate:+.3g} (95 % interval "
+        f"{gain.low:+.3g} to {gain.high:+.3g}). The rule is chosen for new data; another may be slightly better on "
+        "the given rows."
+    )
 
 
 def select(
@@ -126,10 +130,10 @@ def select(
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_RESAMPLE_TOL, max_iter=_RESAMPLE_MAX_ITER)
-    rows, whole = _sample(problem, len(recipes), rng)
+    rows, whole = sample_rows(problem, len(recipes), rng)
     slow = rows.aim.metric.traits.slow
     tangent = _tangent(rows, recipes[-1], solver) if slow else None
-    n_rounds = 1 if slow and tangent is None else _rounds(rows, len(recipes))
+    n_rounds = 1 if slow and tangent is None else n_rounds_for(rows, len(recipes))
     resamples = draw(rows, rng, n_rounds if whole else min(_JUDGING_ROUNDS, n_rounds))
     rows = resamples.problem
     stage("recalibrating resamples")
@@ -146,6 +150,30 @@ def select(
             bags, names = [merged, *(bags[r] for r in by_labels)], [name, *(names[r] for r in by_labels)]
         else:
             bags, names = [merged], [name]
+    best, gain, value, candidates = judge_bags(resamples, bags, names, seed)
+    if gain is None:
+        return Selection(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, candidates, rows)
+    recipe = FitStrategy("labels", recipes[0].recalibrate) if together else recipes[best]
+    rule = bags[best].rule(rows.schema.n_decisions) if together else None
+    return Selection(recipe, names[best], rule, gain, value, candidates, rows)
+
+
+def judge_bags(
+    resamples: Resamples, bags: Sequence[Bag], names: Sequence[str], seed: int
+) -> tuple[int, Gain | None, Estimate, tuple[Candidate, ...]]:
+    """Judge bags on the rows that their resamples left out.
+
+    Returns
+    -------
+    best : int
+        The best of them.
+    gain : Gain or None
+        Over argmax; None if none is expected.
+    value : Estimate
+        Of what is chosen, on new rows.
+    candidates : tuple of Candidate
+    """
+    rows = resamples.problem
     scores = _OutOfBagScores.of(rows, resamples, bags)
     recorded = held_out(rows, scores.codes[:-1])
     candidates = tuple(
@@ -158,13 +186,7 @@ def select(
         )
         for c, name in enumerate(names)
     )
-    best = scores.best
-    gain, value = estimate_gain(scores, seed)
-    if gain is None:
-        return Selection(None, "argmax", None, Gain(0.0, 0.0, 0.0), value, candidates, rows)
-    recipe = FitStrategy("labels", recipes[0].recalibrate) if together else recipes[best]
-    rule = bags[best].rule(rows.schema.n_decisions) if together else None
-    return Selection(recipe, names[best], rule, gain, value, candidates, rows)
+    return scores.best, *estimate_gain(scores, seed), candidates
 
 
 def _exceeds_calibration(problem: InMemory) -> bool:
@@ -175,7 +197,7 @@ def _exceeds_calibration(problem: InMemory) -> bool:
     return problem.schema.input.is_scores or problem.source.rows.proba.exceeds(-math.log(TemperatureScaling.floor))
 
 
-def _sample(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
+def sample_rows(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
     """Return the rows that choose, in memory, copies clustered; and whether the rule is made of them as well.
 
     It is if they are all rows, or hold all rows of a rare class, on which the rule depends most. Otherwise a sample is
@@ -236,7 +258,7 @@ def _has_all_rare(problem: Problem, sample: InMemory) -> bool:
     return bool(rare.any() and (drawn >= class_rows)[rare].all())
 
 
-def _rounds(problem: InMemory, n_recipes: int) -> int:
+def n_rounds_for(problem: InMemory, n_recipes: int) -> int:
     """Return how many rounds of resamples are worth their time."""
     return int(np.clip(_MAX_FITTED // (PARTS * n_recipes * max(dealt_size(problem), 1)), 1, ROUNDS))
 
@@ -306,7 +328,7 @@ def _values(judge: Judge, counts: FloatArray) -> FloatArray:
     return judge.values_of_counts(counts)
 
 
-def _decide_left_out(problem: InMemory, resamples: Resamples, bag: BaggedRule) -> NDArray[Any]:
+def _decide_left_out(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
     """Return decisions (N, M) on every row by the average rule of the resamples that left it out."""
     out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
     for rows, left_out_by in zip(resamples.rows, resamples.left_out.T, strict=True):
@@ -320,12 +342,12 @@ class _OutOfBagScores:
 
     judge: Judge
     resamples: Resamples
-    bags: Sequence[BaggedRule]
+    bags: Sequence[Bag]
     codes: tuple[NDArray[Any], ...]
     scores: tuple[Scored, ...]
 
     @classmethod
-    def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[BaggedRule]) -> _OutOfBagScores:
+    def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag]) -> _OutOfBagScores:
         by_block = problem.schema.n_outputs > _MAX_DELTA_OUTPUTS
         judge = _BlockJudge(problem, resamples.rows) if by_block else Judge(problem)
         argmax = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.decision_width))
@@ -411,14 +433,14 @@ def estimate_gain(table: _OutOfBagScores, seed: int) -> tuple[Gain | None, Estim
     return Gain(*gain), Estimate(*spread.interval(value, _WIDEN * errors.first, low, high))
 
 
-def _full_fit_correction(judge: Judge, bag: BaggedRule, value: float) -> float:
+def _full_fit_correction(judge: Judge, bag: Bag, value: float) -> float:
     """Return how much better the rule of all resamples is on new rows than the rules that are judged, of given value.
 
     What a fit loses on new rows is proportional to one over its rows, and equals what it seems to gain on its own
     rows. Judged rules are fitted to two thirds of the rows: if the final rule loses d, they lose 3/2 d, and the value
     of the final rule on its own rows is 5/2 d above theirs. They are d/2 behind, a fifth of that.
     """
-    if bag.mixtures:
+    if bag.is_randomized:
         return 0.0
     codes = bag.decide(judge.problem, np.ones(bag.n_resamples, dtype=bool))
     value_on_own_rows = float(_values(judge, _counts(judge.problem, codes, slice(None))[None])[0])
@@ -438,7 +460,7 @@ def calibrated_gain(table: _OutOfBagScores, codes: NDArray[Any]) -> float | None
     """
     judge, bag = table.judge, table.bags[table.best]
     problem = judge.problem
-    recalibrated = bag.link is not None and problem.prior is None and not bag.mixtures
+    recalibrated = bag.link is not None and problem.prior is None and not bag.is_randomized
     if not (recalibrated and problem.aim.metric.traits.smooth) or judge.by_row or isinstance(judge, _BlockJudge):
         return None
     rows = problem.source.rows
@@ -466,7 +488,7 @@ def selection_bias(estimate: float, error: float) -> float:
     return error * density / below
 
 
-def _variation(judge: Judge, bag: BaggedRule) -> float:
+def _variation(judge: Judge, bag: Bag) -> float:
     """Return what a rule loses of a metric with a kink because it varies with the rows that it is fitted to.
 
     The rows that are left out are drawn with the others: where the rows at hand favour a class, rules adapt to it and

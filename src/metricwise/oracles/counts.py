@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -324,6 +324,11 @@ class Counts:
     def confusion_of(self, decided: NDArray[Any]) -> FloatArray:
         """Return the confusion tensor (M, D, D) of given decisions, codes of shape (N, M)."""
         sums = self._prepared.reduce(lambda rows: self._count(rows, decided[rows.start : rows.start + rows.n_rows]))
+        return self._square(self._mixed(sums * self._factor[..., None]))
+
+    def confusion_by(self, decide: Callable[[Rows], IntArray]) -> FloatArray:
+        """Return the confusion tensor (M, D, D) of decisions that are taken about rows as they are read."""
+        sums = self._prepared.reduce(lambda rows: self._count(rows, decide(rows)))
         return self._square(self._mixed(sums * self._factor[..., None]))
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:

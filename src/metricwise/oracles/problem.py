@@ -250,6 +250,8 @@ class Problem:
 
     def confusion_of_rule(self, rule: Rule, oracle: Counts) -> FloatArray:
         """Return the confusion tensor of a rule that knows no link, as an oracle counts it; of a mixture the mean."""
+        if not rule.is_flat:
+            return oracle.confusion_by(lambda rows: rule.decide(RuleRows(rows.proba, rows.start)))
         parts = rule.flatten()
         return mixed(oracle.confusions(parts.losses), parts.shares)
 
@@ -258,7 +260,7 @@ class Problem:
         assert self.labelled
         if self.aim.average == "instance":
             return self.source.reduce(lambda rows: self._by_row(rows, rule)).value
-        oracle = self.oracle("labels", rule.flatten().link)
+        oracle = self.oracle("labels", rule.flatten().link if rule.is_flat else None)
         return self.objective(oracle).value(self.confusion_of_rule(rule, oracle))
 
     def _by_row(self, rows: Any, rule: Rule) -> RowMean:

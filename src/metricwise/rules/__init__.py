@@ -7,6 +7,7 @@ Must not know metrics, oracles or solvers.
 from .base import LossMixture, Rule, RuleRows
 from .calibration import TemperatureScaling, prior_shift
 from .calibration_fit import fit_link, fit_links
+from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule, of_schema
 from .load import as_rule, load_rule
@@ -17,6 +18,7 @@ from .writer import RuleWriter
 
 __all__ = [
     "CostRule",
+    "CutPointRule",
     "GroupedRule",
     "TemperatureScaling",
     "LossMixture",

@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
+from ..core.inputs import Input
 from ..core.labels import decode, python_labels
 from ..core.losses import Loss
+from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.abstention import check_abstain_label
@@ -125,6 +127,7 @@ class Rule(ABC):
     output_names: tuple[str, ...] | None
     abstain_label: Any
     input: str
+    ordinal_map: OrdinalMap | None
 
     @property
     def n_classes(self) -> IntArray:
@@ -345,6 +348,10 @@ class Rule(ABC):
     def decision_lines(self, metadata: RuleMetadata) -> list[str]:
         """Say what the rule decides; `metadata` is that of the whole rule that this one is, or is a part of."""
 
+    def score_cuts(self, output: int) -> FloatArray | None:
+        """Return the cut points (K - 1,) of the score of an output, if the rule compares one; None otherwise."""
+        return None
+
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule, by the method of its kind; refused where there is none."""
         return writer.other(self)
@@ -405,7 +412,7 @@ class Rule(ABC):
     def _shared_values(self) -> dict[str, Any]:
         """Return the values of the fields that all kinds share; what is left out has the value None."""
         values = {field.name: getattr(self, field.name) for field in self.shared_fields}
-        return {**values, "input": self.input if self.schema.input.is_logits else None}
+        return values if self.schema.input.is_logits else {**values, "input": None}
 
     @classmethod
     def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> Self:
@@ -472,10 +479,29 @@ class RuleOfParts(Rule):
         """What the numbers of rows are."""
         return self.schema.input.kind
 
+    @property
+    def ordinal_map(self) -> OrdinalMap | None:  # type: ignore[override]
+        """The map from one score to the probabilities of ordered classes; None if rows have no such score."""
+        return self.schema.input.ordinal
+
 
 def _predict_chunk(rule: Rule, first: int, pos_label: Any, proba: Any, start: int = 0) -> NDArray[Any]:
     """Predict rows at a position behind the first one."""
     return rule.predict(proba, start=first + start, pos_label=pos_label)
+
+
+def rule_input(kind: Any, ordinal_map: OrdinalMap | None, n_classes: int) -> Input:
+    """Return what the numbers of rows are that a rule takes: its `input`, with the map of one score if it has one."""
+    row_input = Input.of(kind)
+    if ordinal_map is None:
+        return row_input
+    if not row_input.is_scores or ordinal_map.n_classes != n_classes:
+        raise InvalidParameter(
+            "ordinal_map",
+            f"be given for {argument('input', 'scores')} only, and have {n_classes} classes",
+            f"{ordinal_map.n_classes} classes and {argument('input', row_input.kind)}",
+        )
+    return replace(row_input, graded=True, ordinal=ordinal_map)
 
 
 def last_column(codes: IntArray, schema: Schema) -> IntArray:
@@ -503,7 +529,7 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
     return True
 
 
-def check_outputs(schema: Schema, link: TemperatureScaling | None) -> None:
+def check_outputs(schema: Schema, link: TemperatureScaling | None, *, needs_link: bool = True) -> None:
     """Check what rules of every kind have in common: outputs, classes, names, and a link of as many."""
     distinct = {id(labels): labels for labels in schema.classes}.values()
     if not schema.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
@@ -521,7 +547,7 @@ def check_outputs(schema: Schema, link: TemperatureScaling | None) -> None:
             f"have {schema.n_outputs} outputs and {schema.width} classes, as in classes",
             f"{link.n_outputs} and {link.n_classes}",
         )
-    if schema.input.is_logits and (link is None or not link.of_logits):
+    if schema.input.is_logits and (needs_link if link is None else not link.of_logits):
         raise InvalidParameter(
             "link",
             f"be a map of logits (floor=0) if {argument('input', schema.input.kind)}",

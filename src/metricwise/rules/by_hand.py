@@ -82,10 +82,13 @@ class _OutputValues:
         return f" for output {_title(self.names, m)}" if self.several else ""
 
     def fields(self, loss: Loss, classes: tuple[NDArray[Any], ...]) -> Fields:
-        """Return the fields of the rule."""
+        """Return the fields of a weighted rule."""
+        return {"loss": loss, **self.shared_fields(classes)}
+
+    def shared_fields(self, classes: tuple[NDArray[Any], ...]) -> Fields:
+        """Return the fields that rules of all kinds have."""
         metadata = {"recipe": "by hand", "metricwise": __version__}
         return {
-            "loss": loss,
             "classes": classes,
             "multioutput": self.several,
             "output_names": self.names,
@@ -159,7 +162,33 @@ def _of_numbers(value: Any) -> bool:
 
 @entry_point("WeightedRule.from_thresholds")
 def by_thresholds(thresholds: Any, classes: Any, pos_label: Any, output_names: Any) -> Fields:
-    """Return the fields of a rule that predicts the positive class above a threshold."""
+    """Return the fields of a rule that predicts the positive class above a threshold of its probability."""
+    outputs, pairs, places = _read_thresholds(thresholds, classes, pos_label, output_names)
+    diagonal, offset = np.zeros((len(pairs), 2)), np.zeros((len(pairs), 2))
+    for m, (threshold, place) in enumerate(zip(outputs.each, places, strict=True)):
+        # Scores 0 and t - p: exact in floating point, as those of the sweep are. Ties go to the lowest class, so that
+        # a positive one that comes first needs the next number.
+        t = _checked_threshold(threshold, outputs.title(m))
+        diagonal[m, place], offset[m, place] = -1.0, t if place == 1 else np.nextafter(t, np.inf)
+    return outputs.fields(Loss(diagonal=diagonal, offset=offset), checked_classes(pairs))
+
+
+@entry_point("WeightedRule.from_thresholds")
+def by_score_thresholds(thresholds: Any, classes: Any, pos_label: Any, output_names: Any, row_input: str) -> Fields:
+    """Return the fields of a rule of cut points that predicts the positive class above a threshold of its score."""
+    outputs, pairs, places = _read_thresholds(thresholds, classes, pos_label, output_names)
+    for m, threshold in enumerate(outputs.each):
+        if np.isnan(threshold):
+            raise InvalidParameter("thresholds", "be numbers, -inf or inf", f"{shown(threshold)}{outputs.title(m)}")
+    ascending = [pair if place == 1 else pair[::-1] for pair, place in zip(pairs, places, strict=True)]
+    cuts = np.array(outputs.each, dtype=np.float64)[:, None]
+    return {"cuts": cuts, "input": row_input, **outputs.shared_fields(checked_classes(ascending))}
+
+
+def _read_thresholds(
+    thresholds: Any, classes: Any, pos_label: Any, output_names: Any
+) -> tuple[_OutputValues, list[list[Any]], list[int]]:
+    """Return the threshold of each output, its two labels, and which of them is the positive one."""
     thresholds = _plain(thresholds)
     if pos_label is None and output_names is None and _names_a_label(thresholds, classes):
         ((pos_label, thresholds),) = thresholds.items()
@@ -176,13 +205,7 @@ def by_thresholds(thresholds: Any, classes: Any, pos_label: Any, output_names: A
             )
     positive_labels = _positive_labels(pos_label, n_outputs, outputs.several)
     places = [_positive_place(positive_labels[m], pair, outputs.title(m)) for m, pair in enumerate(pairs)]
-    diagonal, offset = np.zeros((n_outputs, 2)), np.zeros((n_outputs, 2))
-    for m, (threshold, place) in enumerate(zip(outputs.each, places, strict=True)):
-        # Scores 0 and t - p: exact in floating point, as those of the sweep are. Ties go to the lowest class, so that
-        # a positive one that comes first needs the next number.
-        t = _checked_threshold(threshold, outputs.title(m))
-        diagonal[m, place], offset[m, place] = -1.0, t if place == 1 else np.nextafter(t, np.inf)
-    return outputs.fields(Loss(diagonal=diagonal, offset=offset), checked_classes(pairs))
+    return outputs, pairs, places
 
 
 def _names_a_label(thresholds: Any, classes: Any) -> bool:
@@ -303,7 +326,9 @@ def by_cut_points(cut_points: Any, grades: Any, classes: Any, output_names: Any)
                 f"{len(cuts)}{title}",
             )
         values = _checked_grades(scale, output_labels, title)
-        read.append((_loss_of_cuts(_checked_cuts(cuts, values, title), values), output_labels))
+        # What lies beyond all grades is never crossed, however far it is.
+        ends = np.clip(_checked_cuts(cuts, title), values[0] - 1.0, values[-1] + 1.0)
+        read.append((_loss_of_cuts(ends, values), output_labels))
     width = max(len(loss) for loss, _ in read)
     tensor = np.stack([np.pad(loss, (0, width - len(loss))) for loss, _ in read])
     return outputs.fields(Loss.from_tensor(tensor), checked_classes([labels for _, labels in read]))
@@ -349,9 +374,26 @@ def _checked_grades(scale: list[float] | None, labels: list[Any], title: str) ->
     return array
 
 
-def _checked_cuts(cuts: Sequence[float], grades: FloatArray, title: str) -> FloatArray:
+@entry_point("WeightedRule.from_cut_points")
+def by_score_cuts(cut_points: Any, classes: Any, row_input: str) -> Fields:
+    """Return the fields of a rule of cut points that counts those below one score."""
+    cuts = _plain(cut_points)
+    if not _of_numbers(cuts):
+        raise InvalidType(
+            "cut_points", "be a list of ascending numbers, for the one score of a single output", shown(cuts)
+        )
+    labels = _labels(classes, 1)[0]
+    labels = list(range(len(cuts) + 1)) if labels is None else labels
+    if len(labels) != len(cuts) + 1:
+        must = f"have one number fewer than there are classes, {len(labels) - 1} for {len(labels)}"
+        raise InvalidParameter("cut_points", must, len(cuts))
+    outputs = _OutputValues([cuts], None, False)
+    fields = outputs.shared_fields(checked_classes([labels]))
+    return {"cuts": _checked_cuts(cuts, "")[None], "input": row_input, **fields}
+
+
+def _checked_cuts(cuts: Sequence[float], title: str) -> FloatArray:
     array = np.array(cuts, dtype=np.float64)
     if not all(a <= b for a, b in pairwise(array)) or np.isnan(array).any():
         raise InvalidParameter("cut_points", "ascend", f"{shown(list(cuts))}{title}", "sort them")
-    # What lies beyond all grades is never crossed, however far it is.
-    return np.clip(array, grades[0] - 1.0, grades[-1] + 1.0)
+    return array

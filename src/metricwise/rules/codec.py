@@ -21,6 +21,7 @@ from ..core.errors import InvalidParameter, InvalidType
 from ..core.inputs import KINDS
 from ..core.labels import python_labels
 from ..core.losses import Loss
+from ..core.ordinal_map import OrdinalMap
 from .calibration import TemperatureScaling
 
 FORMAT = "metricwise-rule"
@@ -411,7 +412,27 @@ INPUT = JsonField(
     _read_input,
     optional=True,
 )
-SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL, INPUT)
+
+
+def _read_ordinal_map(value: Any, name: str) -> OrdinalMap:
+    document = read_object(value, name)
+    check_keys(document, ("slope", "intercepts"), name)
+    slope = float(read_numbers(document["slope"], f"{name}.slope", 0))
+    return OrdinalMap(slope, read_numbers(document["intercepts"], f"{name}.intercepts", 1))
+
+
+ORDINAL_MAP = JsonField(
+    "ordinal_map",
+    object_of(
+        {"slope": {"type": "number", "exclusiveMinimum": 0}, "intercepts": array_of(_NUMBER)},
+        "Rows have one score z for all classes, which are ordered: P(class > k) is sigmoid(slope * z - intercepts[k]), "
+        "and the logarithms of the probabilities of the classes are the logits. Omitted if rows have no such score.",
+    ),
+    _read_ordinal_map,
+    lambda ordinal_map, name: json_value(ordinal_map.to_dict(), name),
+    optional=True,
+)
+SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL, INPUT, ORDINAL_MAP)
 
 
 # --------------------------------------------------------------------------------------------------- losses and links

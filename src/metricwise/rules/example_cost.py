@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, entry_point, mention
-from ..core.inputs import Input
 from ..core.labels import python_label, python_labels
+from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.labels import observed_labels
 from ..data.row_costs import read_row_costs, table_of
 from ..data.weights import read_sample_weight
-from .base import Rule, RuleRows, check_outputs, same_classes, same_label
+from .base import Rule, RuleRows, check_outputs, rule_input, same_classes, same_label
 from .calibration import TemperatureScaling, recalibrated
 from .codec import LINK, SHARED_FIELDS, JsonField, nullable, read_numbers
 from .decisions import decide_costs
@@ -67,6 +67,7 @@ class CostRule(Rule):
     metadata : RuleMetadata, or mapping
         As in WeightedRule.
     input : {"probabilities", "logits", "log_proba", "scores"}, default="probabilities"
+    ordinal_map : OrdinalMap, optional
         As in WeightedRule.
 
     See Also
@@ -96,6 +97,7 @@ class CostRule(Rule):
     abstain_cost: float | None = None
     metadata: RuleMetadata = NO_METADATA
     input: str = "probabilities"
+    ordinal_map: OrdinalMap | None = None
     multioutput: bool = field(init=False, repr=False, default=False)
     output_names: tuple[str, ...] | None = field(init=False, repr=False, default=None)
     schema: Schema = field(init=False, repr=False)
@@ -114,7 +116,7 @@ class CostRule(Rule):
             self.normalize,
             None,
             abstain_label=self.abstain_label,
-            input=Input.of(self.input),
+            input=rule_input(self.input, self.ordinal_map, len(self.classes[0])),
         )
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)
@@ -216,7 +218,7 @@ class CostRule(Rule):
         return (
             self.link == other.link
             and self.normalize == other.normalize
-            and self.input == other.input
+            and (self.input, self.ordinal_map) == (other.input, other.ordinal_map)
             and self.abstain_cost == other.abstain_cost
             and same_label(self.abstain_label, other.abstain_label)
             and same_classes(self.classes, other.classes)

@@ -1,6 +1,7 @@
 """The form of a rule: threshold, regions, weights and bonuses, cut points or a table of losses.
 
-All but thresholds and regions refer to the recalibrated probabilities. Sentences are in ``describe.py``.
+All but thresholds, regions and cut points of a score refer to the recalibrated probabilities. Sentences are in
+``describe.py``.
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ class CutPoints(NamedTuple):
     cut_points: FloatArray
 
 
+class ScoreCuts(NamedTuple):
+    """Ascending cut points (K - 1,) of one score: the class at position j is predicted if j of them are below it."""
+
+    cut_points: FloatArray
+
+
 class Weights(NamedTuple):
     """The largest weight * probability + bonus, (K,) each, is predicted; none of less than `least` if not None."""
 
@@ -73,9 +80,12 @@ class LossTable(NamedTuple):
 
 def form_of(
     rule: Any, output: int, metadata: RuleMetadata | None = None
-) -> Threshold | Weights | CutPoints | LossTable | Regions:
+) -> Threshold | Weights | CutPoints | ScoreCuts | LossTable | Regions:
     """Return the simplest form of what a rule decides about an output."""
     k, extra = int(rule.n_classes[output]), rule.schema.n_extra
+    score_cuts = rule.score_cuts(output)
+    if score_cuts is not None:
+        return ScoreCuts(score_cuts)
     if k == 2:
         if extra:
             return Regions(regions_of(rule, output))

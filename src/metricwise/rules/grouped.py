@@ -414,6 +414,7 @@ def _check(rule: GroupedRule) -> None:
         schema = part.schema
         alike = same_classes(schema.classes, first.classes) and schema.multioutput == first.multioutput
         alike = alike and (schema.normalize, schema.input.kind) == (first.normalize, first.input.kind)
+        alike = alike and schema.input.ordinal == first.input.ordinal
         if not alike or schema.output_names != first.output_names:
             raise InvalidParameter(
                 "rules",

@@ -9,13 +9,16 @@ from typing import Any
 from ..core.errors import InvalidParameter, argument, entry_point
 from . import codec
 from .base import Rule
+from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule
 from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
-KINDS: dict[str, type[Rule]] = {kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule)}
+KINDS: dict[str, type[Rule]] = {
+    kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule)
+}
 """All kinds of rules by their names in files."""
 
 
@@ -32,7 +35,7 @@ def load_rule(path: str | os.PathLike[str]) -> Rule:
 
     Returns
     -------
-    WeightedRule, MixtureRule, GroupedRule or CostRule
+    WeightedRule, MixtureRule, GroupedRule, CostRule or CutPointRule
         The rule, of the kind that was saved.
 
     See Also

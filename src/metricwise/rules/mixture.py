@@ -259,7 +259,7 @@ def _check_rules(rules: tuple[WeightedRule, ...]) -> None:
             raise InvalidParameter(
                 "rules", f"share their classes, but those of rules[{r}] differ from those of rules[0]"
             )
-        for name in ("multioutput", "normalize", "output_names", "abstain_label", "input"):
+        for name in ("multioutput", "normalize", "output_names", "abstain_label", "input", "ordinal_map"):
             value, other = getattr(rule, name), getattr(first, name)
             if value != other or (name == "abstain_label" and not same_label(value, other)):
                 raise InvalidParameter(

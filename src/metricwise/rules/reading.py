@@ -26,7 +26,8 @@ _MAX_LISTED = 3  # orders of outputs in a message
 
 def read_probabilities(proba: Any, schema: Schema, metadata: RuleMetadata, pos_label: Any = None) -> Probabilities:
     """Read probabilities for a rule, and check that they are of its outputs and classes."""
-    check_rows(proba, schema.classes, schema.multioutput, sums_to_one=not schema.input.is_logits)
+    if not schema.input.graded:
+        check_rows(proba, schema.classes, schema.multioutput, sums_to_one=not schema.input.is_logits)
     _check_outputs(proba, schema)
     if metadata.column_order is not None:
         proba = _in_fitted_order(proba, metadata, schema.classes)
@@ -40,7 +41,8 @@ def read_probabilities(proba: Any, schema: Schema, metadata: RuleMetadata, pos_l
     )
     if result.n_classes.tobytes() != schema.n_classes.tobytes():
         raise InvalidParameter("proba", f"have {_counts(schema.n_classes)}, as the rule has", _counts(result.n_classes))
-    return _read_single(result, metadata, schema.classes, pos_label) if result.blocks[0].ndim == 2 else result
+    single = result.blocks[0].ndim == 2 and not schema.input.graded
+    return _read_single(result, metadata, schema.classes, pos_label) if single else result
 
 
 def _check_outputs(proba: Any, schema: Schema) -> None:

@@ -13,16 +13,18 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, entry_point
+from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.inputs import Input
 from ..core.labels import python_label
 from ..core.losses import Loss
+from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from . import by_hand
-from .base import LossMixture, Rule, RuleRows, check_outputs, same_classes, same_label
+from .base import LossMixture, Rule, RuleRows, check_outputs, rule_input, same_classes, same_label
 from .calibration import TemperatureScaling, link_or_base, recalibrated
 from .codec import LINK, LOSS
+from .cut_points import CutPointRule
 from .decisions import bisect_changes, decide_loss
 from .describe import decision_lines
 from .forms import CutPoints, regions_of, scale_of, weights_and_bonuses
@@ -62,6 +64,9 @@ class WeightedRule(Rule):
         each output, is the loss of abstaining, and the additional row is ignored.
     input : {"probabilities", "logits", "log_proba", "scores"}, default="probabilities"
         What the numbers of rows are. All but probabilities need a link, which maps them to probabilities.
+    ordinal_map : OrdinalMap, optional
+        The map from one score of each row to the probabilities of its ordered classes, whose logarithms are the logits
+        of the link; None if rows have numbers for each class.
 
     See Also
     --------
@@ -96,6 +101,7 @@ class WeightedRule(Rule):
     output_names: tuple[str, ...] | None = None
     abstain_label: Any = None
     input: str = "probabilities"
+    ordinal_map: OrdinalMap | None = None
     schema: Schema = field(init=False, repr=False)
     kind: ClassVar[str] = "weighted"
     summary: ClassVar[str] = "One rule."
@@ -110,7 +116,7 @@ class WeightedRule(Rule):
             self.normalize,
             self.output_names,
             abstain_label=self.abstain_label,
-            input=Input.of(self.input),
+            input=rule_input(self.input, self.ordinal_map, len(self.classes[0])),
         )
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)
@@ -122,8 +128,14 @@ class WeightedRule(Rule):
 
     @classmethod
     def from_thresholds(
-        cls, thresholds: Any, *, classes: Any = None, pos_label: Any = None, output_names: Sequence[str] | None = None
-    ) -> WeightedRule:
+        cls,
+        thresholds: Any,
+        *,
+        classes: Any = None,
+        pos_label: Any = None,
+        output_names: Sequence[str] | None = None,
+        input: str = "probabilities",
+    ) -> WeightedRule | CutPointRule:
         """Return the rule that predicts the positive class of binary outputs above a threshold.
 
         The positive class is predicted if and only if its probability, in float64, strictly exceeds the threshold.
@@ -144,10 +156,13 @@ class WeightedRule(Rule):
             and True.
         output_names : sequence of M str, optional
             Names of the outputs in column order, if `thresholds` is a sequence, or a mapping in another order.
+        input : {"probabilities", "logits", "log_proba", "scores"}, default="probabilities"
+            What the numbers of rows are, and so the unit of the thresholds, which may then be any numbers: log-odds of
+            the positive class, or a score.
 
         Returns
         -------
-        WeightedRule
+        WeightedRule, or CutPointRule if the numbers are no probabilities
 
         See Also
         --------
@@ -166,7 +181,11 @@ class WeightedRule(Rule):
                [0, 1]])
         >>> rule.thresholds
         array([0.3, 0.6])
+        >>> mw.WeightedRule.from_thresholds(-1.37, input="scores").predict([-2.0, 0.5])
+        array([0, 1])
         """
+        if Input.of(input).is_logits:
+            return CutPointRule(**by_hand.by_score_thresholds(thresholds, classes, pos_label, output_names, input))
         return cls(**by_hand.by_thresholds(thresholds, classes, pos_label, output_names))
 
     @classmethod
@@ -211,8 +230,14 @@ class WeightedRule(Rule):
 
     @classmethod
     def from_cut_points(
-        cls, cut_points: Any, *, grades: Any = None, classes: Any = None, output_names: Sequence[str] | None = None
-    ) -> WeightedRule:
+        cls,
+        cut_points: Any,
+        *,
+        grades: Any = None,
+        classes: Any = None,
+        output_names: Sequence[str] | None = None,
+        input: str = "probabilities",
+    ) -> WeightedRule | CutPointRule:
         """Return the rule that rounds the expected grade of ordered classes at cut points.
 
         With the expected grade ``E = sum_j g_j * eta_j`` (divided by the sum of the row, which is 1 up to rounding),
@@ -234,10 +259,13 @@ class WeightedRule(Rule):
             default.
         output_names : sequence of M str, optional
             Names of the outputs in column order, if `cut_points` is a sequence, or a mapping in another order.
+        input : {"probabilities", "scores"}, default="probabilities"
+            What the numbers of rows are. "scores": the cut points are those of one score (N,) of a single output, such
+            as the prediction of a regression, and `grades` are not used.
 
         Returns
         -------
-        WeightedRule
+        WeightedRule, or CutPointRule for scores
 
         See Also
         --------
@@ -249,7 +277,14 @@ class WeightedRule(Rule):
         >>> rule = mw.WeightedRule.from_cut_points([1.4, 2.7], grades=[1, 2, 3], classes=[1, 2, 3])
         >>> rule.predict([[0.7, 0.2, 0.1], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8]])  # expected grades 1.4, 1.6, 2.7
         array([1, 2, 2])
+        >>> mw.WeightedRule.from_cut_points([1.5, 2.5], classes=[1, 2, 3], input="scores").predict([0.2, 2.1, 7.0])
+        array([1, 2, 3])
         """
+        if Input.of(input).is_logits:
+            if grades is not None or output_names is not None:
+                name = "grades" if grades is not None else "output_names"
+                raise InvalidParameter(name, f"be left out if {argument('input', input)}: one score has its own unit")
+            return CutPointRule(**by_hand.by_score_cuts(cut_points, classes, input))
         return cls(**by_hand.by_cut_points(cut_points, grades, classes, output_names))
 
     # ---------------------------------------------------------------------------------------------- decisions
@@ -419,6 +454,7 @@ class WeightedRule(Rule):
             and self.multioutput == other.multioutput
             and self.normalize == other.normalize
             and self.input == other.input
+            and self.ordinal_map == other.ordinal_map
             and self.output_names == other.output_names
             and same_label(self.abstain_label, other.abstain_label)
             and same_classes(self.classes, other.classes)
@@ -435,7 +471,7 @@ def rule_of_schema(
 ) -> WeightedRule:
     """Return the rule of a loss for the outputs and classes of a schema; logits have a link of their own at least."""
     shared = {name: getattr(schema, name) for name in ("multioutput", "normalize", "output_names", "abstain_label")}
-    shared["input"] = schema.input.kind
+    shared |= {"input": schema.input.kind, "ordinal_map": schema.input.ordinal}
     return WeightedRule(
         loss, schema.classes, link_or_base(link, schema), metadata=RuleMetadata.of(metadata or {}), **shared
     )

@@ -369,7 +369,8 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     link = first.proba.link if first.proba.of_logits else None
     each = [part.proba if link is not None else part.proba.recalibrated() for part in parts]
     blocks = zip(*(proba.blocks for proba in each), strict=True)
-    proba = Probabilities(tuple(np.concatenate(arrays) for arrays in blocks), first.proba.n_classes, link)
+    scores = _joined([proba.scores for proba in each])
+    proba = Probabilities(tuple(np.concatenate(arrays) for arrays in blocks), first.proba.n_classes, link, scores)
 
     def joined(name: str, axis: int = 0) -> Any:
         arrays = [getattr(part, name) for part in parts]

@@ -1,0 +1,285 @@
+"""Fits cut points of one score: ordered classes by default, and two classes that are counted with labels as they are.
+
+Scores are sorted once. A recipe fitted to a resample counts labels, or the probabilities of a map that is fitted to the
+same resample, along the sorted scores; the rules of all resamples are averaged as shares of the rows below each cut.
+Must not know user input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.notes import NoteKind, note_list
+from ..inference.results import Gain
+from ..metrics.objective import Objective
+from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
+from ..rules.calibration import TemperatureScaling, link_or_base
+from ..rules.cut_points import cut_point_rule
+from ..rules.metadata import RuleMetadata
+from ..rules.ordinal_fit import fit_ordinal_maps
+from ..solvers.cut_points import CutSearch, ScoreProfile, SortedScores, mean_thresholds, search_cuts
+from ..solvers.result import Certificate, Outcome
+from .bagging import Resamples, draw
+from .metadata import metadata_of
+from .samples import MAX_ROWS
+from .selection import describe_choice, judge_bags, n_rounds_for, sample_rows
+from .solving import FitTask, FittedRule, Settings
+
+__all__ = ["fit_cut_points", "has_cut_points"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+
+def has_cut_points(task: FitTask) -> bool:
+    """Whether a rule of cut points serves a task: no constraint, abstention or prior, and a solver that is not named.
+
+    One score of ordered classes always does; scores of two classes if they are counted with labels and not mapped to
+    probabilities, and no output shares its threshold with another.
+    """
+    problem, schema = task.problem, task.problem.schema
+    if not isinstance(task.solver, Settings):
+        return False
+    unbound = schema.n_extra == 0 and problem.prior is None
+    if not (unbound and schema.input.is_logits and problem.labelled) or problem.aim.average == "instance":
+        return False
+    if schema.input.graded:
+        return not task.solver.randomized
+    apart = schema.n_outputs == 1 or problem.aim.average == "macro"
+    return apart and schema.width == 2 and task.recipes == FitStrategy("labels", recalibrate=False)
+
+
+def fit_cut_points(task: FitTask) -> FittedRule:
+    """Fit cut points; of several recipes, the average over resamples is judged on the rows that these left out."""
+    problem, metadata = task.problem, metadata_of(task.problem)
+    if not isinstance(task.recipes, list):
+        task.stage("fitting all rows")
+        return _fit_all(problem, task.recipes, metadata.updated(recipe=str(task.recipes)))
+    rng = np.random.default_rng(task.seed)
+    rows, whole = sample_rows(problem, len(task.recipes), rng)
+    task.stage("fitting rules to resamples")
+    resamples = draw(rows, rng, n_rounds_for(rows, len(task.recipes)))
+    bags = _fit_bags(resamples, task.recipes)
+    names = [str(recipe) for recipe in task.recipes]
+    if whole and len(bags) > 1:  # else all rows are fitted once, by the better recipe
+        bags, names = [_CutBag.merged(bags), *bags], [" and ".join([names[0], task.recipes[-1].confusion]), *names]
+    task.stage("evaluating rules on rows left out")
+    best, gain, value, candidates = judge_bags(resamples, bags, names, task.seed)
+    task.stage("fitting all rows")
+    name = "argmax" if gain is None else names[best]
+    metadata = metadata.updated(recipe=name)
+    if gain is None:
+        argmax = replace(argmax_rule(problem), metadata=metadata)
+        fitted = _count_rule(problem, argmax, Outcome.ARGMAX)
+    elif whole:
+        fitted = _count_cuts(problem, bags[best].mean(np.ones(resamples.n_resamples, dtype=bool))[None], metadata)
+    else:
+        fitted = _fit_all(problem, task.recipes[best], metadata)
+    return replace(
+        fitted,
+        notes=(*fitted.notes, *note_list(NoteKind.SELECTION, describe_choice(name, gain, candidates))),
+        gain=gain or Gain(0.0, 0.0, 0.0),
+        value_on_new_rows=value,
+        candidates=candidates,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- resamples
+
+
+@dataclass(frozen=True, eq=False)
+class _CutBag:
+    """Thresholds (R, K - 1) that a recipe fits to R resamples, and the profile of all rows that averages them."""
+
+    thresholds: FloatArray
+    profile: ScoreProfile
+    link: None = None
+
+    @property
+    def n_resamples(self) -> int:
+        """R."""
+        return len(self.thresholds)
+
+    @property
+    def is_randomized(self) -> bool:
+        """Whether decisions are drawn: never."""
+        return False
+
+    def mean_link(self, which: BoolArray) -> TemperatureScaling | None:
+        """Return None: decisions are taken by the score itself."""
+        return None
+
+    def mean(self, which: BoolArray) -> FloatArray:
+        """Return the mean thresholds (K - 1,) of some of the resamples, a mask (R,)."""
+        return mean_thresholds(self.profile, self.thresholds[which])
+
+    def decide(self, problem: InMemory, which: BoolArray) -> IntArray:
+        """Return the decisions, codes (N, 1), by the mean thresholds of some of the resamples."""
+        return np.asarray((_scores(problem)[:, None] > self.mean(which)).sum(axis=1)[:, None])
+
+    @classmethod
+    def merged(cls, bags: Sequence[_CutBag]) -> _CutBag:
+        """Return the bag of the mean rule of several bags in each resample."""
+        pairs = zip(*(bag.thresholds for bag in bags), strict=True)
+        means = [mean_thresholds(bags[0].profile, np.stack(pair)) for pair in pairs]
+        return cls(np.stack(means), bags[0].profile)
+
+
+def _fit_bags(resamples: Resamples, recipes: Sequence[FitStrategy]) -> list[_CutBag]:
+    """Fit the thresholds of recipes to every resample."""
+    problem, kept = resamples.problem, resamples.kept
+    counted = _Counted.of(problem)
+    maps = counted.log_probabilities(kept) if any(recipe.confusion != "labels" for recipe in recipes) else None
+    everyone = counted.profile(FitStrategy("labels"))
+    bags = []
+    for recipe in recipes:
+        thresholds = []
+        for r, rows in enumerate(kept):
+            profile = counted.profile(recipe, rows.astype(np.float64), None if maps is None else maps[r])
+            thresholds.append(profile.thresholds(_search(problem, profile).cuts))
+        bags.append(_CutBag(np.stack(thresholds), everyone))
+    return bags
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Rows of one output, sorted by their score: what recipes count along it."""
+
+    problem: InMemory
+    scores: FloatArray
+
+    @classmethod
+    def of(cls, problem: InMemory) -> _Counted:
+        return cls(problem, _scores(problem))
+
+    @cached_property
+    def sorted(self) -> SortedScores:
+        return SortedScores.read(self.scores)
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        codes = self.problem.source.rows.codes
+        assert codes is not None
+        return codes[:, 0]
+
+    @property
+    def n_classes(self) -> int:
+        return self.problem.schema.width
+
+    def log_probabilities(self, kept: BoolArray | None = None) -> list[FloatArray]:
+        """Return the log-probabilities (N, K) of the map that is fitted to each resample, or to all rows."""
+        rows = self.problem.source.rows
+        maps = fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency)
+        return [fitted.log_proba(self.scores) for fitted in (maps if kept is None else maps[1:])]
+
+    def profile(
+        self, recipe: FitStrategy, share: FloatArray | None = None, log_proba: FloatArray | None = None
+    ) -> ScoreProfile:
+        """Return what a recipe counts of rows, each with a share (N,)."""
+        weight = self.problem.source.rows.weight
+        if weight is not None:
+            share = weight if share is None else share * weight
+        if recipe.confusion == "labels":
+            return self.sorted.by_labels(self.codes, self.n_classes, share)
+        assert log_proba is not None
+        labelled = (self.codes >= 0).astype(np.float64)
+        proba = np.exp(log_proba)
+        if recipe.confusion == "blended":
+            return self.sorted.by_both(self.codes, proba, share)
+        return self.sorted.by_probabilities(proba, labelled if share is None else labelled * share)
+
+
+def _scores(problem: Problem) -> FloatArray:
+    """Return the score of each row, (N,), of rows in memory and one output."""
+    assert isinstance(problem, InMemory)
+    proba = problem.source.rows.proba
+    return proba.positive_column(0) if proba.scores is None else proba.scores.astype(np.float64)
+
+
+def _search(problem: Problem, profile: ScoreProfile) -> CutSearch:
+    """Return the best cuts of a profile."""
+    return search_cuts(profile, _objective(problem, profile))
+
+
+def _objective(problem: Problem, profile: ScoreProfile) -> Objective:
+    """Bind the metric to the shares of the classes in a profile."""
+    schema = problem.schema
+    total = np.array([profile.total])
+    return problem.aim.bind(profile.priors[None], total, schema.n_classes, schema.classes)
+
+
+# ----------------------------------------------------------------------------------------------------------- all rows
+
+
+def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> FittedRule:
+    """Fit cut points to all rows by one recipe, each output by itself; rows that are not in memory are sampled."""
+    schema, searches, cuts = problem.schema, [], []
+    for m in range(schema.n_outputs):
+        part = problem if schema.n_outputs == 1 else problem.of_outputs(np.array([m]))
+        if problem.keeps_argmax[m]:
+            cuts.append(_base_cut(part))
+            continue
+        rows = _in_memory(part)
+        counted = _Counted.of(rows)
+        log_proba = None if recipe.confusion == "labels" else counted.log_probabilities()[0]
+        profile = counted.profile(recipe, None, log_proba)
+        searches.append(_search(rows, profile))
+        cuts.append(profile.thresholds(searches[-1].cuts))
+    exact = all(search.exact for search in searches)
+    status = "Optimal over all cut points." if exact else "A local optimum over cut points."
+    outcome = Outcome.OPTIMAL if exact else Outcome.LOCAL
+    fitted = _count_cuts(problem, np.stack(cuts), metadata, outcome, status)
+    if recipe.confusion != "labels":
+        optimized = searches[0].value
+        return replace(fitted, certificate=Certificate(optimized, upper_bound=optimized if exact else None))
+    return replace(fitted, certificate=Certificate(fitted.value, upper_bound=fitted.value if exact else None))
+
+
+def _base_cut(problem: Problem) -> FloatArray:
+    """Return the cut (1,) of argmax of two classes."""
+    base = problem.schema.input.base
+    assert base is not None
+    return np.asarray((base.bias[:, 0] - base.bias[:, 1]) / base.temperature)
+
+
+def _in_memory(problem: Problem) -> InMemory:
+    """Return the rows of a problem: all that are in memory, a sample of others."""
+    in_memory = problem.source.capacity is None
+    return problem.sample(problem.n_rows if in_memory else MAX_ROWS, 0)
+
+
+def _count_cuts(
+    problem: Problem, cuts: FloatArray, metadata: RuleMetadata, outcome: Outcome = Outcome.LOCAL, status: str = ""
+) -> FittedRule:
+    """Count the rule of cut points (M, K - 1)."""
+    link = None if problem.schema.input.graded else link_or_base(None, problem.schema)
+    return _count_rule(problem, cut_point_rule(cuts, problem.schema, link, metadata), outcome, status)
+
+
+def _count_rule(problem: Problem, rule: Any, outcome: Outcome, status: str = "") -> FittedRule:
+    """Count a rule and argmax with labels."""
+    read_before = problem.source.passes.entries
+    oracle = problem.oracle()
+    objective = problem.objective(oracle)
+    confusion = problem.confusion_of_rule(rule, oracle)
+    argmax = problem.confusion_of_rule(argmax_rule(problem), oracle)
+    value, baseline = objective.value(confusion), objective.value(argmax)
+    return FittedRule(
+        rule=replace(rule, metadata=rule.metadata.updated(value=value, baseline=baseline)),
+        value=value,
+        baseline=baseline,
+        confusion=confusion[:, : problem.schema.width],
+        counted="labels",
+        certificate=Certificate(value),
+        outcome=outcome,
+        notes=tuple(note_list(NoteKind.OUTCOME, status) if status else ()),
+        history=(value,),
+        n_passes=problem.passes_since(read_before),
+    )
