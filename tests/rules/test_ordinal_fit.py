@@ -49,6 +49,17 @@ def test_the_fit_is_the_minimum_of_the_penalised_likelihood(n, k, weighted):
     np.testing.assert_allclose(fitted.intercepts, intercepts, rtol=2e-4, atol=2e-3)
 
 
+def test_scores_in_an_odd_unit_get_the_unit_in_which_they_are_normal():
+    rng = np.random.default_rng(8)
+    scores, codes = draw(rng, 600, 4)
+    (fitted,) = fit_ordinal_maps(scores, codes, 4)
+    assert fitted.knots is None
+    odd = np.exp((scores - 50) / 6)
+    (changed,) = fit_ordinal_maps(odd, codes, 4)
+    assert changed.knots is not None
+    np.testing.assert_allclose(np.exp(changed.log_proba(odd)), np.exp(fitted.log_proba(scores)), atol=0.05)
+
+
 def test_derivatives_are_finite_differences():
     rng = np.random.default_rng(0)
     problem = ordinal_fit._Problem(rng.normal(size=20), rng.random((2, 20, 4)))
