@@ -93,11 +93,11 @@ def fit_ordinal_maps(
     used = (codes >= 0) & np.isfinite(scores)
     if weight is not None:
         used &= weight > 0
+    if not used.any():
+        raise InvalidParameter("y", "have a label for at least one row with a finite score")
     rows = _Rows.of(np.asarray(scores[used], dtype=np.float64), codes[used], n_classes)
     rows = replace(rows, weight=_taken(weight, used), frequency=_taken(frequency, used))
-    everywhere = rows.counts(None)
-    fits = [_fit_all(unit, everywhere) for unit in rows.units]
-    theta, unit, _ = fits[-1] if fits[-1][2] < fits[0][2] - _MIN_GAIN else fits[0]
+    theta, unit = _fit_all(rows)
     if masks is not None and len(masks):
         counts = np.concatenate([rows.counts(kept) for kept in masks[:, used]])
         theta = np.concatenate([theta, _newton(_Problem(unit.scores, counts), np.repeat(theta, len(masks), axis=0))])
@@ -116,12 +116,20 @@ class _Unit:
     make_map: Callable[[float, FloatArray], OrdinalMap]
 
 
-def _fit_all(unit: _Unit, counts: FloatArray) -> tuple[FloatArray, _Unit, float]:
-    """Return the parameters (1, K) of the fit to all rows, its unit, and minus its penalised log-likelihood."""
-    problem = _Problem(unit.scores, counts)
-    _check_direction(problem)
-    theta = _newton(problem, problem.start())
-    return theta, unit, float(problem.evaluate(theta, np.arange(1))[0][0])
+def _fit_all(rows: _Rows) -> tuple[FloatArray, _Unit]:
+    """Return the parameters (1, K) of the fit to all rows, and its unit."""
+    units, counts = rows.units, rows.counts(None)
+    problems = [_Problem(unit.scores, counts) for unit in units]
+    if all(problem.is_reversed for problem in problems):
+        raise InvalidParameter(
+            "proba",
+            problem="larger must mean more of the class, but these scores fall as the grades rise",
+            remedy="pass -scores",
+        )
+    fits = [_newton(problem, problem.start()) for problem in problems]
+    values = [problem.evaluate(theta, np.arange(1))[0][0] for problem, theta in zip(problems, fits, strict=True)]
+    likelier = -1 if values[-1] < values[0] - _MIN_GAIN else 0
+    return fits[likelier], units[likelier]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,40 +165,45 @@ class _Rows:
         counts = np.bincount(cells, weight, shape[1] * shape[2]).reshape(shape).astype(np.float64)
         if weight is not None and counts.any():
             counts *= counts.sum() / np.sum(weight**2 if frequency is None else weight**2 / frequency)
-        shares = counts.sum(axis=2, keepdims=True) / max(counts.sum(), np.finfo(np.float64).tiny)
+        shares = counts.sum(axis=2, keepdims=True) / counts.sum() if counts.any() else 1 / len(self.centers)
         return np.asarray(counts + _SMOOTHING / self.n_classes * shares)
 
     @cached_property
     def _share(self) -> FloatArray:
         """The share (B,) of all rows at each score."""
         mass = np.bincount(self.place, self.weight, len(self.centers)).astype(np.float64)
-        return np.asarray(mass / max(mass.sum(), np.finfo(np.float64).tiny))
+        return np.asarray(mass / mass.sum())
 
     @property
     def units(self) -> list[_Unit]:
         """The unit of the score, standardised, and that of normal scores, if there are enough to tell."""
         center, scale = self._location
-        standardised = (self.centers - center) / scale
 
         def of_score(slope: float, intercepts: FloatArray) -> OrdinalMap:
             return OrdinalMap(slope / scale, np.maximum.accumulate(intercepts + slope / scale * center))
 
-        units = [_Unit(standardised, of_score)]
-        levels = np.cumsum(self._share) - self._share / 2
-        n_knots = min(_MAX_KNOTS, len(levels))
-        at = (np.arange(n_knots) + 0.5) / max(n_knots, 1)
-        at = at[(at >= levels[0]) & (at <= levels[-1])] if n_knots else at
-        knots = np.interp(at, levels, standardised) if n_knots else at
+        units = [_Unit((self.centers - center) / scale, of_score)]
+        knots, heights = self._normal_knots
         if len(knots) > 2 and (np.diff(knots) > 0).all():
-            heights = np.array([NormalDist().inv_cdf(level) for level in at])
-            units.append(self._normal_unit(center + scale * knots, heights))
+            unit_map = OrdinalMap(1.0, np.zeros(1), knots, heights)
+            units.append(
+                _Unit(
+                    unit_map.change_unit(self.centers),
+                    lambda slope, intercepts: OrdinalMap(slope, intercepts, knots, heights),
+                )
+            )
         return units
 
-    def _normal_unit(self, knots: FloatArray, heights: FloatArray) -> _Unit:
-        def of_score(slope: float, intercepts: FloatArray) -> OrdinalMap:
-            return OrdinalMap(slope, intercepts, knots, heights)
-
-        return _Unit(of_score(1.0, np.zeros(1)).change_unit(self.centers), of_score)
+    @property
+    def _normal_knots(self) -> tuple[FloatArray, FloatArray]:
+        """Scores at the ends and at evenly spaced shares of the rows, and the normal quantiles of these shares."""
+        levels = np.cumsum(self._share) - self._share / 2
+        n_knots = min(_MAX_KNOTS, len(levels))
+        shares = (np.arange(n_knots) + 0.5) / n_knots
+        shares = shares[(shares > levels[0]) & (shares < levels[-1])]
+        shares = np.concatenate([levels[:1], shares, levels[-1:]])
+        heights = np.array([NormalDist().inv_cdf(share) for share in shares])
+        return np.interp(shares, levels, self.centers), heights
 
     @property
     def _location(self) -> tuple[float, float]:
@@ -227,6 +240,14 @@ class _Problem:
         shares = np.cumsum(self.counts.sum(axis=1), axis=1)
         below, total = shares[:, :-1], shares[:, -1:]
         return np.concatenate([np.zeros((len(shares), 1)), np.log(below / (total - below))], axis=1)
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the likelihood of the first fit clearly rises from a slope of 0 to negative ones."""
+        _, gradient, hessian = self.in_slope(np.zeros(1), self.flat()[:1, 1:], np.arange(1))
+        by_intercepts = np.linalg.solve(hessian[0, 1:, 1:], hessian[0, 1:, 0])
+        information = hessian[0, 0, 0] - hessian[0, 0, 1:] @ by_intercepts
+        return bool(information > 0 and gradient[0, 0] > _REVERSED * np.sqrt(information))
 
     def evaluate(self, theta: FloatArray, fits: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (F,), gradient (F, K) and a positive definite Hessian (F, K, K) of some fits."""
@@ -279,20 +300,6 @@ class _Problem:
         hessian[:, upper, upper - 1] -= curvature
         hessian[:, upper - 1, upper] -= curvature
         return np.where(crossed, np.inf, value), gradient, hessian
-
-
-def _check_direction(problem: _Problem) -> None:
-    """Refuse scores that fall as the grades rise: the likelihood then rises from a slope of 0 to negative ones."""
-    flat = problem.flat()
-    _, gradient, hessian = problem.in_slope(np.zeros(1), flat[:, 1:], np.arange(1))
-    fixed = np.linalg.solve(hessian[0, 1:, 1:], hessian[0, 1:, 0])
-    information = hessian[0, 0, 0] - hessian[0, 0, 1:] @ fixed
-    if gradient[0, 0] > _REVERSED * np.sqrt(max(information, 0.0)) and information > 0:
-        raise InvalidParameter(
-            "proba",
-            problem="larger must mean more of the class, but these scores fall as the grades rise",
-            remedy="pass -scores",
-        )
 
 
 def _newton(problem: _Problem, start: FloatArray) -> FloatArray:
