@@ -355,3 +355,13 @@ def test_constraints_abstentions_and_costs_of_one_score_go_through_the_map():
 def test_record_and_groups_of_one_score():
     solution = mw.optimize(SCORE, GRADE, "quadratic_kappa", input="scores", record=["accuracy"])
     assert solution.recorded["accuracy"].value == pytest.approx(np.mean(solution.predict(SCORE) == GRADE))
+
+
+def test_argmax_of_one_score_is_a_rule_of_cut_points_too():
+    noise = np.random.default_rng(1).normal(size=300)
+    solution = mw.optimize(noise, np.random.default_rng(2).integers(0, 3, 300), "accuracy", input="scores")
+    argmax = solution.rule.calibrated(noise).argmax(axis=1)
+    assert isinstance(solution.rule, mw.CutPointRule)
+    if solution.outcome is mw.solvers.Outcome.ARGMAX:
+        assert (solution.predict(noise) == argmax).all()
+        assert solution.value == solution.baseline
