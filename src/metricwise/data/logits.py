@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from ..core.errors import InvalidParameter, argument, warn
 from ..core.inputs import MAX_LOGIT, Input
 from ..core.probabilities import Probabilities
 
-__all__ = ["read_logits", "warn_of_probabilities"]
+__all__ = ["NO_INPUT", "OTHER_INPUT", "OTHER_RULE", "Remedies", "read_logits", "warn_of_probabilities"]
 
 BoolArray = NDArray[np.bool_]
 
@@ -19,8 +19,34 @@ _CHECK_ROWS = 1 << 14
 _SUM_TOLERANCE = 1e-6  # of rows that sum to 1 as probabilities do, and logits hardly ever
 
 
+class Remedies(NamedTuple):
+    """What to do with scores that are taken for probabilities, and with probabilities that are taken for logits."""
+
+    for_scores: str
+    for_probabilities: str
+
+
+_LOGITS, _SCORES = argument("input", "logits"), argument("input", "scores")
+_LOG_PROBA = f"pass np.log(proba) with {argument('input', 'log_proba')}"
+
+NO_INPUT = Remedies("turn scores into probabilities first", _LOG_PROBA)
+OTHER_INPUT = Remedies(  # where the user says what the numbers are
+    f"pass {_LOGITS} for numbers before a softmax or sigmoid, {_SCORES} for scores of any other scale",
+    f"leave {_LOGITS} out, or {_LOG_PROBA}",
+)
+OTHER_RULE = Remedies(  # where a rule does
+    f"use a rule that was fitted with {_LOGITS} or {_SCORES}, because this one takes probabilities",
+    "pass np.log(proba), because the rule takes logits",
+)
+
+
 def read_logits(
-    block: NDArray[Any], row_input: Input, counts: NDArray[np.intp], tolerance: float, first_row: int = 0
+    block: NDArray[Any],
+    row_input: Input,
+    counts: NDArray[np.intp],
+    tolerance: float,
+    first_row: int = 0,
+    remedies: Remedies = NO_INPUT,
 ) -> NDArray[Any]:
     """Return a checked block of logits, finite: what is infinite becomes a number that is as good as that.
 
@@ -35,6 +61,7 @@ def read_logits(
         How far the probabilities of log-probabilities may be from summing to 1.
     first_row : int, default=0
         Number of rows before these, for error messages.
+    remedies : Remedies, optional
     """
     if block.ndim == 2 and row_input.kind == "log_proba":
         raise InvalidParameter(
@@ -57,7 +84,7 @@ def read_logits(
         if row_input.kind == "log_proba":
             _check_log_sums(block, padding, tolerance, first_row)
         elif row_input.kind == "logits" and low >= 0 and high <= 1:
-            _refuse_probabilities(block, padding)
+            _refuse_probabilities(block, padding, remedies)
     if low >= -limit and high <= limit:
         return block
     return _finite(block, limit)
@@ -94,7 +121,7 @@ def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, f
             )
 
 
-def _refuse_probabilities(block: NDArray[Any], padding: BoolArray) -> None:
+def _refuse_probabilities(block: NDArray[Any], padding: BoolArray, remedies: Remedies) -> None:
     """Refuse rows from 0 to 1 that all sum to 1: these are probabilities."""
     for start in range(0, len(block), _CHECK_ROWS):
         total = np.where(padding, 0.0, block[start : start + _CHECK_ROWS]).sum(axis=2, dtype=np.float64)
@@ -104,7 +131,7 @@ def _refuse_probabilities(block: NDArray[Any], padding: BoolArray) -> None:
         "proba",
         f"be logits, the numbers before a softmax, if {argument('input', 'logits')}",
         "rows from 0 to 1 that sum to 1, which are probabilities",
-        f"leave {argument('input', 'logits')} out, or pass np.log(proba) with {argument('input', 'log_proba')}",
+        remedies.for_probabilities,
     )
 
 
