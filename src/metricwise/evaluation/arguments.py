@@ -142,16 +142,11 @@ def check_input(declared: Any, *rules: Rule) -> str:
         if declared not in (None, rule.input):
             raise InvalidParameter(
                 "input",
-                problem=f"the rule was fitted to {_numbers(rule.input)}, got {argument('input', declared)}",
-                remedy=f"leave {mention('input')} out, and pass {_numbers(rule.input)}",
+                problem=f"the rule was fitted to {rule.schema.input.plural}, got {argument('input', declared)}",
+                remedy=f"leave {mention('input')} out, and pass {rule.schema.input.plural}",
             )
         declared = rule.input
     return declared or "probabilities"
-
-
-def _numbers(kind: str) -> str:
-    """Return what the numbers of rows are in words."""
-    return "log-probabilities" if kind == "log_proba" else kind
 
 
 def baseline_map(rule: Rule, proba: Probabilities) -> LinkArrays | None:

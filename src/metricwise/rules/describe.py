@@ -25,7 +25,6 @@ _MAX_CLASSES = 12
 _MIN_LOG_ODDS = 1e-15  # thresholds of smaller log-odds are 0 but for rounding
 _LARGE = 1000.0  # scores from here on have six digits rather than four
 _SINGULARS = {"logits": "logit", "log_proba": "log-probability", "scores": "score"}
-_PLURALS = {"logits": "logits", "log_proba": "log-probabilities", "scores": "scores"}
 
 
 def mixture_lines(rules: tuple[Any, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
@@ -66,7 +65,7 @@ def _shared_threshold(rule: Any) -> list[str]:
     if rule.abstain_label is not None or not np.isfinite(threshold):
         return []
     kinds = ("recalibrated probabilities", "model's probabilities")
-    behind, before = ("probabilities", _PLURALS[rule.input]) if rule.schema.input.is_logits else kinds
+    behind, before = ("probabilities", rule.schema.input.plural) if rule.schema.input.is_logits else kinds
     return [f"One threshold for all outputs, {threshold:.4g} on their {behind}; thresholds on the {before}:"]
 
 
@@ -91,9 +90,9 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
     ordered = [labels[place] for place in places]
     match form_of(rule, m, metadata):
         case Threshold() as form:
-            return [_threshold_sentence(form, _Unit.of(rule, m), *labels)]
+            return [_threshold_sentence(form, unit_of(rule, m), *labels)]
         case Regions(regions):
-            return [_regions_sentence(regions, _Unit.of(rule, m), labels[1], str(abstain))]
+            return [_regions_sentence(regions, unit_of(rule, m), labels[1], str(abstain))]
         case CutPoints(grades, cut_points):
             return _cut_lines(ordered, grades[places], cut_points)
         case LossTable(losses):
@@ -108,17 +107,11 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
             return lines if least is None else [*lines, f"Abstain ({abstain}) if the maximum is below {least:.4g}."]
 
 
-class _Unit(NamedTuple):
+class Unit(NamedTuple):
     """What thresholds are of: the noun, and the temperature of the map of logits, None of probabilities."""
 
     noun: str
     temperature: float | None = None
-
-    @classmethod
-    def of(cls, rule: Any, m: int) -> _Unit:
-        """Return the unit of the thresholds of output m."""
-        row_input = rule.schema.input
-        return cls(row_input.noun, float(rule.link.temperature[m]) if row_input.is_logits else None)
 
     def number(self, value: float) -> str:
         """Return a number of this unit, with four digits; six if it is large, as scores may be."""
@@ -129,7 +122,13 @@ class _Unit(NamedTuple):
         return f"{value:.6g}" if abs(value) >= _LARGE else f"{value:.4g}"
 
 
-def _threshold_sentence(form: Threshold, unit: _Unit, negative: str, positive: str) -> str:
+def unit_of(rule: Any, m: int) -> Unit:
+    """Return the unit of the thresholds of output m."""
+    row_input = rule.schema.input
+    return Unit(row_input.noun, float(rule.link.temperature[m]) if row_input.is_logits else None)
+
+
+def _threshold_sentence(form: Threshold, unit: Unit, negative: str, positive: str) -> str:
     threshold, noun = form.value, unit.noun
     if np.isnan(threshold):
         below = unit.number(float(np.nextafter(form.last, np.inf)))
@@ -139,7 +138,7 @@ def _threshold_sentence(form: Threshold, unit: _Unit, negative: str, positive: s
     return f"Predict {positive} when its {noun} exceeds {unit.number(threshold)}, else {negative}."
 
 
-def _regions_sentence(regions: tuple[Region, ...], unit: _Unit, positive: str, abstain: str) -> str:
+def _regions_sentence(regions: tuple[Region, ...], unit: Unit, positive: str, abstain: str) -> str:
     """Where a binary rule that may abstain does what, along the number of class 1."""
     decisions = [
         f"abstain: {abstain}" if repr(region.label) == abstain else f"predict {region.label!r}" for region in regions
@@ -256,12 +255,12 @@ def _threshold_line(t: float, shift: float, schema: Schema, labels: list[str]) -
 
 
 def _mapped(row_input: Input, shifted: bool, function: str = "softmax") -> str:
-    plural = _PLURALS[row_input.kind].capitalize()
+    plural = row_input.plural.capitalize()
     return f"{plural} are mapped to probabilities by {function}(t * {_SINGULARS[row_input.kind]}{' + c' * shifted})"
 
 
 def _softmax_line(row_input: Input) -> str:
-    return f"{_PLURALS[row_input.kind].capitalize()} are mapped to probabilities by softmax first."
+    return f"{row_input.plural.capitalize()} are mapped to probabilities by softmax first."
 
 
 def _summary_lines(rule: Any) -> list[str]:
@@ -271,7 +270,7 @@ def _summary_lines(rule: Any) -> list[str]:
         return [f"{text}: {rule.abstain_label!r}.", *_link_summary(rule)]
     binary = rule.n_classes == 2
     if binary.any():
-        unit = _Unit(rule.schema.input.noun, 1.0 if rule.schema.input.is_logits else None)
+        unit = Unit(rule.schema.input.noun, 1.0 if rule.schema.input.is_logits else None)
         lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()), unit)
     if not binary.all():
         shared = "one table of losses" if rule.loss.n_outputs == 1 else "a table of losses for each output"
@@ -299,7 +298,7 @@ def _map_summary(rule: Any) -> list[str]:
     shifted = bool((rule.link.bias - rule.link.bias[:, :1])[np.arange(rule.width) < rule.n_classes[:, None]].any())
     if (t == 1).all() and not shifted:
         return [] if binary.all() or row_input.kind == "log_proba" else [_softmax_line(row_input)]
-    scale = f"; thresholds apply to the {_PLURALS[row_input.kind]} themselves" if binary.any() else ""
+    scale = f"; thresholds apply to the {row_input.plural} themselves" if binary.any() else ""
     function = "sigmoid" if binary.all() else "softmax"
     return [
         f"{_mapped(row_input, shifted, function)} first, for each output: t from {t.min():.4g} to {t.max():.4g}, "
@@ -307,7 +306,7 @@ def _map_summary(rule: Any) -> list[str]:
     ]
 
 
-def _threshold_summary(thresholds: FloatArray, count: int, unit: _Unit) -> list[str]:
+def _threshold_summary(thresholds: FloatArray, count: int, unit: Unit) -> list[str]:
     finite = thresholds[np.isfinite(thresholds)]
     lines = []
     if len(finite):
