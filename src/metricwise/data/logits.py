@@ -144,12 +144,19 @@ def _finite(block: NDArray[Any], limit: float) -> NDArray[Any]:
     return np.asarray(out, dtype=block.dtype)
 
 
-def warn_of_probabilities(proba: Probabilities, row_input: Input) -> None:
-    """Warn if single columns that were declared as logits all lie between 0 and 1, as probabilities do."""
+def warn_of_probabilities(proba: Probabilities, row_input: Input, *, by_rule: bool = False) -> bool:
+    """Warn if single columns of logits all lie between 0 and 1, as probabilities do, and return whether they do.
+
+    `by_rule` is whether a rule takes them for logits, rather than the user.
+    """
     if row_input.kind != "logits" or any(block.ndim == 3 for block in proba.blocks):
-        return
-    if all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
-        warn(
-            f"all numbers in proba lie between 0 and 1, as probabilities do, but {argument('input', 'logits')} takes "
-            f"them for log-odds; if they are probabilities, leave {argument('input', 'logits')} out."
-        )
+        return False
+    if not all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
+        return False
+    who = "the rule" if by_rule else argument("input", "logits")
+    remedy = "pass np.log(p / (1 - p))" if by_rule else f"leave {argument('input', 'logits')} out"
+    warn(
+        f"all numbers in proba lie between 0 and 1, as probabilities do, but {who} takes them for log-odds; if they "
+        f"are probabilities, {remedy}."
+    )
+    return True

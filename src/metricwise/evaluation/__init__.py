@@ -198,7 +198,7 @@ def evaluate(
     goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
     read = read_rows(
         contest.reader,
-        RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label),
+        RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label, input=input),
         output_weight,
         next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
     )

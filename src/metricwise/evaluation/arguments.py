@@ -22,6 +22,7 @@ from ..data.arrays import Data, output_names, read_data
 from ..data.assignment import warn_of_assignment
 from ..data.classes import kept_order
 from ..data.frames import column_names, is_frame, is_lazy, is_table, is_two_dimensional, position_named
+from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
 from ..data.row_spec import InTime, RowSpec
 from ..data.single_column import is_single
@@ -128,10 +129,19 @@ def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_labe
             problem="no observed label has a positive weight",
             remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
-    if spec.proba is not None and not (schema.input.is_scores and is_single(rows.proba)):
-        assert rows.codes is not None
-        warn_of_assignment(rows.proba, rows.codes, schema.classes)
+    if spec.proba is not None:
+        _warn_of_proba(source, by_rule=spec.input is None)
     return ReadRows(source, alpha, spec.time)
+
+
+def _warn_of_proba(source: MemorySource, *, by_rule: bool) -> None:
+    """Warn of numbers that seem to be something else, or of other classes."""
+    rows, schema = source.rows, source.schema
+    assert rows.codes is not None
+    if schema.input.is_scores and is_single(rows.proba):  # whose sign says nothing
+        return
+    if not warn_of_probabilities(rows.proba, schema.input, by_rule=by_rule):
+        warn_of_assignment(rows.proba, rows.codes, schema.classes)
 
 
 def check_input(declared: Any, *rules: Rule) -> str:

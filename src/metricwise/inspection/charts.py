@@ -42,7 +42,9 @@ def path_chart(path: dict[str, Any], *, width: int, height: int, interactive: bo
             tag("rect", class_="mw-band", x=left, y=_TOP, width=max(right - left, 1), height=frame.inner_height)
         )
     if thresholds and path["digits"] is not None:
-        ticks = [(value, f"{value:.6g}".replace("-", "−")) for value in _round_ticks(x[0], x[-1], 6 if interactive else 4)]
+        ticks = [
+            (value, f"{value:.6g}".replace("-", "−")) for value in _round_ticks(x[0], x[-1], 6 if interactive else 4)
+        ]
     elif thresholds:
         ticks = [(k / 4, f"{k / 4:g}") for k in range(0, 5, 1 if interactive else 2)]
     else:

@@ -37,6 +37,7 @@ _LOWEST_THRESHOLD = -1e-9  # every probability exceeds it
 _MAX_SPREADS = 10.0  # interquartile ranges beyond the quartiles at which scores are far out
 _CERTAIN = 1e37  # log-odds that stand for infinite ones are larger
 _PAD = 0.01  # of the range of scores, by which an axis is longer
+_MAX_DISTANCE = 1.5  # ranges from the middle at which a threshold is shown; beyond, it is at the end of the range
 _SAME_PLACE = 1e-12  # of the range of scores, within which two thresholds are one
 
 
@@ -199,13 +200,14 @@ def _logits_around(threshold: float, problem: Problem, n_points: int) -> tuple[F
     low, high, number = _usual_range(proba.positive_column(0), argmax)
     pad = _PAD * (high - low)
     ends = np.array([low - pad, high + pad])
-    rule_threshold = float(np.clip(threshold, *ends) if np.isinf(threshold) else threshold)
+    far = abs(threshold - (low + high) / 2) > _MAX_DISTANCE * (high - low)
+    rule_threshold = float(np.clip(threshold, *ends)) if far else threshold
     if abs(rule_threshold - argmax) <= _SAME_PLACE * (high - low):
         rule_threshold = argmax
     shares = np.linspace(0, 1, max(n_points - 2, 4) // 2)
-    even, dense = ends[0] + shares * (ends[1] - ends[0]), np.quantile(number, shares)
+    even, dense = np.linspace(*ends, len(shares)), np.quantile(number, shares)
     position = np.unique(np.concatenate([[argmax, rule_threshold], even, dense]))
-    return position, *(int(np.searchsorted(position, value)) for value in (argmax, rule_threshold))
+    return position, int(np.searchsorted(position, argmax)), int(np.searchsorted(position, rule_threshold))
 
 
 def _usual_range(number: FloatArray, fallback: float) -> tuple[float, float, FloatArray]:
