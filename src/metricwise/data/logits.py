@@ -20,24 +20,42 @@ _SUM_TOLERANCE = 1e-6  # of rows that sum to 1 as probabilities do, and logits h
 
 
 class Remedies(NamedTuple):
-    """What to do with scores that are taken for probabilities, and with probabilities that are taken for logits."""
+    """What to do with numbers that are something else than they are taken for.
+
+    The sentences are for scores that are taken for probabilities, probabilities taken for logits, and for numbers taken
+    for log-probabilities: a single column, and rows whose probabilities do not sum to 1. `by_rule` is whether a rule
+    takes them so, rather than the user.
+    """
 
     for_scores: str
     for_probabilities: str
+    for_single: str
+    for_sums: str
+    by_rule: bool = False
+
+    def condition(self, kind: str) -> str:
+        """Return why the numbers must be of a kind."""
+        if self.by_rule:
+            return f"because the rule takes {Input.of(kind).plural}"
+        return f"if {argument('input', kind)}"
 
 
 _LOGITS, _SCORES = argument("input", "logits"), argument("input", "scores")
-_LOG_PROBA = f"pass np.log(proba) with {argument('input', 'log_proba')}"
 
-NO_INPUT = Remedies("turn scores into probabilities first", _LOG_PROBA)
-OTHER_INPUT = Remedies(  # where the user says what the numbers are
+OTHER_INPUT = Remedies(
     f"pass {_LOGITS} for numbers before a softmax or sigmoid, {_SCORES} for scores of any other scale",
-    f"leave {_LOGITS} out, or {_LOG_PROBA}",
+    f"leave {_LOGITS} out, or pass np.log(proba) with {argument('input', 'log_proba')}",
+    f"pass both columns, or log-odds with {_LOGITS}",
+    f"pass {_LOGITS} for logits, whose softmax sums to 1",
 )
-OTHER_RULE = Remedies(  # where a rule does
-    f"use a rule that was fitted with {_LOGITS} or {_SCORES}, because this one takes probabilities",
-    "pass np.log(proba), because the rule takes logits",
+OTHER_RULE = Remedies(
+    "use a rule that was fitted to logits or scores, because this one takes probabilities",
+    "pass np.log(proba)",
+    "pass both columns",
+    "subtract scipy.special.logsumexp(proba, axis=-1, keepdims=True)",
+    by_rule=True,
 )
+NO_INPUT = OTHER_INPUT._replace(for_scores="turn scores into probabilities first")
 
 
 def read_logits(
@@ -66,9 +84,9 @@ def read_logits(
     if block.ndim == 2 and row_input.kind == "log_proba":
         raise InvalidParameter(
             "proba",
-            f"have the log-probabilities of all classes if {argument('input', 'log_proba')}, shape (N, 2) or (N, M, 2)",
+            f"have the log-probabilities of all classes, shape (N, 2) or (N, M, 2), {remedies.condition('log_proba')}",
             "a single column",
-            f"pass both columns, or log-odds with {argument('input', 'logits')}",
+            remedies.for_single,
         )
     limit = MAX_LOGIT[block.dtype.itemsize]
     low, high = block.min(initial=0.0), block.max(initial=0.0)
@@ -82,7 +100,7 @@ def read_logits(
         if np.isinf(low) or np.isinf(high):
             _check_infinite(block, padding, first_row)
         if row_input.kind == "log_proba":
-            _check_log_sums(block, padding, tolerance, first_row)
+            _check_log_sums(block, padding, tolerance, first_row, remedies)
         elif row_input.kind == "logits" and low >= 0 and high <= 1:
             _refuse_probabilities(block, padding, remedies)
     if low >= -limit and high <= limit:
@@ -103,7 +121,9 @@ def _check_infinite(block: NDArray[Any], padding: BoolArray, first_row: int) -> 
             )
 
 
-def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int) -> None:
+def _check_log_sums(
+    block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int, remedies: Remedies
+) -> None:
     """Refuse rows whose log-probabilities are not those of probabilities that sum to 1."""
     for start in range(0, len(block), _CHECK_ROWS):
         rows = np.where(padding, -np.inf, block[start : start + _CHECK_ROWS].astype(np.float64))
@@ -114,10 +134,10 @@ def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, f
             where = tuple(int(i) for i in np.argwhere(off)[0])
             raise InvalidParameter(
                 "proba",
-                f"be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) if "
-                f"{argument('input', 'log_proba')}",
+                f"be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) "
+                f"{remedies.condition('log_proba')}",
                 f"a sum of {total[where]:.6g} in row {first_row + start + where[0]}",
-                f"pass {argument('input', 'logits')} for logits, whose softmax sums to 1",
+                remedies.for_sums,
             )
 
 
@@ -129,7 +149,7 @@ def _refuse_probabilities(block: NDArray[Any], padding: BoolArray, remedies: Rem
             return
     raise InvalidParameter(
         "proba",
-        f"be logits, the numbers before a softmax, if {argument('input', 'logits')}",
+        f"be logits, the numbers before a softmax, {remedies.condition('logits')}",
         "rows from 0 to 1 that sum to 1, which are probabilities",
         remedies.for_probabilities,
     )
