@@ -78,6 +78,11 @@ class Input:
         nouns = {"logits": "logit", "log_proba": "log-odds", "scores": "score"}
         return nouns.get(self.kind, "probability")
 
+    @property
+    def plural(self) -> str:
+        """What all of the numbers are called."""
+        return "log-probabilities" if self.kind == "log_proba" else self.kind
+
     def of_outputs(self, outputs: IntArray, width: int) -> Input:
         """Return the same of some outputs, given by position."""
         return self if self.base is None else replace(self, base=self.base.part(outputs, width))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from ..core.errors import InvalidParameter, argument, warn
 from ..core.inputs import MAX_LOGIT, Input
 from ..core.probabilities import Probabilities
 
-__all__ = ["read_logits", "warn_of_probabilities"]
+__all__ = ["NO_INPUT", "OTHER_INPUT", "OTHER_RULE", "Remedies", "read_logits", "warn_of_probabilities"]
 
 BoolArray = NDArray[np.bool_]
 
@@ -19,8 +19,52 @@ _CHECK_ROWS = 1 << 14
 _SUM_TOLERANCE = 1e-6  # of rows that sum to 1 as probabilities do, and logits hardly ever
 
 
+class Remedies(NamedTuple):
+    """What to do with numbers that are something else than they are taken for.
+
+    The sentences are for scores that are taken for probabilities, probabilities taken for logits, and for numbers taken
+    for log-probabilities: a single column, and rows whose probabilities do not sum to 1. `by_rule` is whether a rule
+    takes them so, rather than the user.
+    """
+
+    for_scores: str
+    for_probabilities: str
+    for_single: str
+    for_sums: str
+    by_rule: bool = False
+
+    def condition(self, kind: str) -> str:
+        """Return why the numbers must be of a kind."""
+        if self.by_rule:
+            return f"because the rule takes {Input.of(kind).plural}"
+        return f"if {argument('input', kind)}"
+
+
+_LOGITS, _SCORES = argument("input", "logits"), argument("input", "scores")
+
+OTHER_INPUT = Remedies(
+    f"pass {_LOGITS} for numbers before a softmax or sigmoid, {_SCORES} for scores of any other scale",
+    f"leave {_LOGITS} out, or pass np.log(proba) with {argument('input', 'log_proba')}",
+    f"pass both columns, or log-odds with {_LOGITS}",
+    f"pass {_LOGITS} for logits, whose softmax sums to 1",
+)
+OTHER_RULE = Remedies(
+    "use a rule that was fitted to logits or scores, because this one takes probabilities",
+    "pass np.log(proba)",
+    "pass both columns",
+    "subtract scipy.special.logsumexp(proba, axis=-1, keepdims=True)",
+    by_rule=True,
+)
+NO_INPUT = OTHER_INPUT._replace(for_scores="turn scores into probabilities first")
+
+
 def read_logits(
-    block: NDArray[Any], row_input: Input, counts: NDArray[np.intp], tolerance: float, first_row: int = 0
+    block: NDArray[Any],
+    row_input: Input,
+    counts: NDArray[np.intp],
+    tolerance: float,
+    first_row: int = 0,
+    remedies: Remedies = NO_INPUT,
 ) -> NDArray[Any]:
     """Return a checked block of logits, finite: what is infinite becomes a number that is as good as that.
 
@@ -35,13 +79,14 @@ def read_logits(
         How far the probabilities of log-probabilities may be from summing to 1.
     first_row : int, default=0
         Number of rows before these, for error messages.
+    remedies : Remedies, optional
     """
     if block.ndim == 2 and row_input.kind == "log_proba":
         raise InvalidParameter(
             "proba",
-            f"have the log-probabilities of all classes if {argument('input', 'log_proba')}, shape (N, 2) or (N, M, 2)",
+            f"have the log-probabilities of all classes, shape (N, 2) or (N, M, 2), {remedies.condition('log_proba')}",
             "a single column",
-            f"pass both columns, or log-odds with {argument('input', 'logits')}",
+            remedies.for_single,
         )
     limit = MAX_LOGIT[block.dtype.itemsize]
     low, high = block.min(initial=0.0), block.max(initial=0.0)
@@ -55,9 +100,9 @@ def read_logits(
         if np.isinf(low) or np.isinf(high):
             _check_infinite(block, padding, first_row)
         if row_input.kind == "log_proba":
-            _check_log_sums(block, padding, tolerance, first_row)
+            _check_log_sums(block, padding, tolerance, first_row, remedies)
         elif row_input.kind == "logits" and low >= 0 and high <= 1:
-            _refuse_probabilities(block, padding)
+            _refuse_probabilities(block, padding, remedies)
     if low >= -limit and high <= limit:
         return block
     return _finite(block, limit)
@@ -76,7 +121,9 @@ def _check_infinite(block: NDArray[Any], padding: BoolArray, first_row: int) -> 
             )
 
 
-def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int) -> None:
+def _check_log_sums(
+    block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int, remedies: Remedies
+) -> None:
     """Refuse rows whose log-probabilities are not those of probabilities that sum to 1."""
     for start in range(0, len(block), _CHECK_ROWS):
         rows = np.where(padding, -np.inf, block[start : start + _CHECK_ROWS].astype(np.float64))
@@ -87,14 +134,14 @@ def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, f
             where = tuple(int(i) for i in np.argwhere(off)[0])
             raise InvalidParameter(
                 "proba",
-                f"be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) if "
-                f"{argument('input', 'log_proba')}",
+                f"be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) "
+                f"{remedies.condition('log_proba')}",
                 f"a sum of {total[where]:.6g} in row {first_row + start + where[0]}",
-                f"pass {argument('input', 'logits')} for logits, whose softmax sums to 1",
+                remedies.for_sums,
             )
 
 
-def _refuse_probabilities(block: NDArray[Any], padding: BoolArray) -> None:
+def _refuse_probabilities(block: NDArray[Any], padding: BoolArray, remedies: Remedies) -> None:
     """Refuse rows from 0 to 1 that all sum to 1: these are probabilities."""
     for start in range(0, len(block), _CHECK_ROWS):
         total = np.where(padding, 0.0, block[start : start + _CHECK_ROWS]).sum(axis=2, dtype=np.float64)
@@ -102,9 +149,9 @@ def _refuse_probabilities(block: NDArray[Any], padding: BoolArray) -> None:
             return
     raise InvalidParameter(
         "proba",
-        f"be logits, the numbers before a softmax, if {argument('input', 'logits')}",
+        f"be logits, the numbers before a softmax, {remedies.condition('logits')}",
         "rows from 0 to 1 that sum to 1, which are probabilities",
-        f"leave {argument('input', 'logits')} out, or pass np.log(proba) with {argument('input', 'log_proba')}",
+        remedies.for_probabilities,
     )
 
 
@@ -117,12 +164,19 @@ def _finite(block: NDArray[Any], limit: float) -> NDArray[Any]:
     return np.asarray(out, dtype=block.dtype)
 
 
-def warn_of_probabilities(proba: Probabilities, row_input: Input) -> None:
-    """Warn if single columns that were declared as logits all lie between 0 and 1, as probabilities do."""
+def warn_of_probabilities(proba: Probabilities, row_input: Input, *, by_rule: bool = False) -> bool:
+    """Warn if single columns of logits all lie between 0 and 1, as probabilities do, and return whether they do.
+
+    `by_rule` is whether a rule takes them for logits, rather than the user.
+    """
     if row_input.kind != "logits" or any(block.ndim == 3 for block in proba.blocks):
-        return
-    if all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
-        warn(
-            f"all numbers in proba lie between 0 and 1, as probabilities do, but {argument('input', 'logits')} takes "
-            f"them for log-odds; if they are probabilities, leave {argument('input', 'logits')} out."
-        )
+        return False
+    if not all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
+        return False
+    who = "the rule" if by_rule else argument("input", "logits")
+    remedy = "pass np.log(p / (1 - p))" if by_rule else f"leave {argument('input', 'logits')} out"
+    warn(
+        f"all numbers in proba lie between 0 and 1, as probabilities do, but {who} takes them for log-odds; if they "
+        f"are probabilities, {remedy}."
+    )
+    return True
