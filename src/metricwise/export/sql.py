@@ -42,8 +42,7 @@ __all__ = ["to_sql"]
 Expression = Any  # a node of sqlglot, which is an extra
 
 _MAX_ARGUMENTS = 64  # of one function; some databases accept at most a hundred
-_SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so is the sum of products of such with losses
-_LEAST_EXPONENT = -745.0  # exp is 0 below it
+_SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so are sums and products of such with losses
 _LARGEST_TOTAL = 1e300
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -396,7 +395,7 @@ class _Writer:
         power = self.exp.Exp(this=exponent)
         if not self.dialect.strict:
             return power
-        vanishes = self.exp.LT(this=exponent, expression=self.number(_LEAST_EXPONENT))
+        vanishes = self.exp.LT(this=exponent, expression=self.number(-_SMALLEST_POWER))
         return self.exp.Case().when(vanishes, self.number(0.0), copy=False).else_(power, copy=False)
 
     def best(self, worths: list[Expression], labels: list[Expression]) -> Expression:

@@ -52,7 +52,7 @@ def decision_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
 
 def _shared_threshold(rule: Any) -> list[str]:
     """Say which threshold binary outputs share behind their links, where it is one."""
-    threshold = float(replace(rule, link=None).thresholds[0])
+    threshold = float(replace(rule, link=None, input="probabilities").thresholds[0])
     if rule.abstain_label is not None or not np.isfinite(threshold):
         return []
     return [
