@@ -1,4 +1,4 @@
-"""Rules of every kind, and rows for which an export could differ: ties, rounded numbers, thresholds.
+"""Rules of every kind, and rows for which an export could differ: ties, rounded numbers, thresholds, far logits.
 
 Must not know formats or databases.
 """
@@ -30,6 +30,7 @@ class Case:
         What kind of rule it is.
     rule : WeightedRule or MixtureRule
     proba : array (N,), (N, K), (N, M) or (N, M, K) padded with 0
+        Probabilities, or what else the rule takes.
     columns : list
         Names of its columns, as `to_sql` takes them.
     groups : array (N,) or None
@@ -62,7 +63,7 @@ class Case:
 
     @property
     def positive(self) -> bool:
-        """Return whether only the probability of the second of two classes is given."""
+        """Return whether only the number of the second of two classes is given."""
         return self.proba.ndim == (2 if self.rule.multioutput else 1)
 
     def table(self) -> dict[str, Array]:
@@ -111,6 +112,48 @@ def unit(rng: np.random.Generator, n: int, thresholds: Array) -> Array:
     return np.choose(rng.choice(len(parts), n, p=[0.4, 0.25, 0.1, 0.05, 0.05, 0.05, 0.1]), parts)
 
 
+def logits(rng: np.random.Generator, n: int, k: int) -> Array:
+    """Rows of K logits: smooth, one decimal, whole, thousands apart, -inf, all equal, and exact in float32."""
+    smooth = rng.normal(0, 3, (n, k))
+    impossible = np.where(rng.random((n, k)) < 0.3, -np.inf, smooth)
+    impossible[np.isinf(impossible).all(axis=1), 0] = 0.0
+    parts = [
+        smooth,
+        smooth.round(1),
+        smooth.round(),
+        smooth * rng.choice([300.0, 1e3, 1e5], (n, 1)),
+        smooth + rng.choice([-1e3, 1e3, 1e6], (n, 1)),
+        impossible,
+        np.zeros((n, k)),
+        smooth.astype(np.float32).astype(np.float64),
+    ]
+    return np.choose(rng.choice(len(parts), n, p=[0.3, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05, 0.1])[:, None], parts)
+
+
+def log_proba(rng: np.random.Generator, n: int, k: int) -> Array:
+    """Rows of K log-probabilities, far below what the logarithm of a probability can be, and -inf."""
+    z = logits(rng, n, k)
+    z = z - z.max(axis=1, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+
+
+def line(rng: np.random.Generator, n: int, thresholds: Array) -> Array:
+    """Log-odds or scores: smooth, one decimal, thousands away, infinite, and around thresholds."""
+    smooth = rng.normal(0, 4, n)
+    near = rng.choice(thresholds, n)
+    parts = [
+        smooth,
+        smooth.round(1),
+        smooth * 1e3,
+        np.where(smooth > 0, np.inf, -np.inf),
+        near,
+        np.nextafter(near, np.inf),
+        np.nextafter(near, -np.inf),
+        smooth.astype(np.float32).astype(np.float64),
+    ]
+    return np.choose(rng.choice(len(parts), n, p=[0.35, 0.2, 0.1, 0.05, 0.05, 0.05, 0.05, 0.15]), parts)
+
+
 def quadratic(k: int) -> Array:
     """A full loss: squared distances plus noise, so that no two sums are equal by design."""
     i = np.arange(k)
@@ -120,6 +163,11 @@ def quadratic(k: int) -> Array:
 def link(m: int, k: int, temperature: float) -> TemperatureScaling:
     rng = np.random.default_rng(m + k)
     return TemperatureScaling(np.full(m, temperature) + 0.1 * np.arange(m), rng.normal(0, 0.4, (m, k)))
+
+
+def logit_map(m: int, k: int, temperature: float) -> TemperatureScaling:
+    """The same map for logits."""
+    return TemperatureScaling(*link(m, k, temperature).arrays[:2], 0.0)
 
 
 # --------------------------------------------------------------------------------------------------------------- cases
@@ -237,6 +285,79 @@ def grouped(rng: np.random.Generator, n: int) -> list[Case]:
     ]
 
 
+def on_logits(rng: np.random.Generator, n: int) -> list[Case]:
+    """Two classes: the threshold is in the user's unit; several outputs: one for each."""
+    costs, labels = Loss.from_tensor([[0.0, 1.0], [2.7, 0.0]]), (np.array(["no", "yes"]),)
+    odds, logs, margins = (
+        mw.WeightedRule(costs, labels, logit_map(1, 2, t), input=kind)
+        for kind, t in (("logits", 0.8), ("log_proba", 1.3), ("scores", 0.04))
+    )
+    price = Loss(full=np.array([[[0.0, 1.0, 0.25], [1.0, 0.0, 0.2], [0.0, 0.0, 0.0]]]))
+    chow = mw.WeightedRule(price, labels, logit_map(1, 2, 0.8), abstain_label="ask", input="logits")
+    names = ("news", "sport", "arts")
+    tags = mw.WeightedRule(costs, (np.arange(2),) * 3, logit_map(3, 2, 0.7), True, output_names=names, input="logits")
+    edges = np.array([rule.threshold for rule in (odds, margins)])
+    many = np.stack([line(rng, n, tags.thresholds) for _ in names], axis=1)
+    cuts = np.array([region.high for region in chow.regions[:-1]])
+    z, both = ["z"], ["z0", "z1"]
+    return [
+        Case("binary, logit", "costs on log-odds", odds, line(rng, n, edges), z),
+        Case("binary, both logits", "costs on logits", odds, logits(rng, n, 2), both),
+        Case("binary, both log-probabilities", "costs on log-probabilities", logs, log_proba(rng, n, 2), both),
+        Case("binary, score", "costs on scores", margins, 30 * line(rng, n, edges / 30), z),
+        Case("binary, logit", "abstaining on log-odds", chow, line(rng, n, cuts), z),
+        Case("multilabel, logits", "costs on log-odds", tags, many, list(names)),
+    ]
+
+
+def several_on_logits(rng: np.random.Generator, n: int) -> list[Case]:
+    """More classes: weights, offsets and full losses behind a map of logits."""
+    k, labels, names = 4, (np.array(["a", 'b"', "c'd", "e\\f"]),), ["z0", "z1", "z2", "z3"]
+    weights = Loss(diagonal=-np.array([[1.0, 1.7, 0.9, 2.2]]), offset=np.zeros((1, k)))
+    offsets = Loss(diagonal=-np.array([[1, 1.5, 2, 1]]), offset=np.array([[0, 0.1, 0.2, -0.1]]))
+    full = Loss(full=quadratic(k)[None])
+    rules = {
+        "argmax on logits": mw.WeightedRule(Loss.argmax(k), labels, logit_map(1, k, 1.0), input="logits"),
+        "weights on logits": mw.WeightedRule(weights, labels, logit_map(1, k, 0.7), input="logits"),
+        "offsets on logits": mw.WeightedRule(offsets, labels, logit_map(1, k, 1.0), input="logits"),
+        "full loss on scores": mw.WeightedRule(full, labels, logit_map(1, k, 0.03), input="scores"),
+    }
+    cases = [Case("multiclass, logits", name, rule, logits(rng, n, k), names) for name, rule in rules.items()]
+    logs = mw.WeightedRule(full, labels, logit_map(1, k, 1.3), input="log_proba")
+    shared = (np.array(["no", "yes"]), np.array(["low", "mid", "high"]))
+    pair = mw.WeightedRule(Loss(full=quadratic(3)[None]), shared, logit_map(2, 3, 0.9), True, input="logits")
+    mixed = np.zeros((n, 2, 3))
+    mixed[:, 0, :2], mixed[:, 1] = logits(rng, n, 2), logits(rng, n, 3)
+    return [
+        *cases,
+        Case("multiclass, log-probabilities", "full loss on log-probabilities", logs, log_proba(rng, n, k), names),
+        Case("multioutput, logits", "full losses on logits", pair, mixed, [["no", "yes"], ["low", "mid", "high"]]),
+    ]
+
+
+def parts_on_logits(rng: np.random.Generator, n: int) -> list[Case]:
+    """Mixtures, and rules by group."""
+    classes = (np.array([3, 5, 8]),)
+    loss = Loss(diagonal=-np.array([[1.0, 2.0, 3.0]]), offset=np.zeros((1, 3)))
+    parts = [
+        mw.WeightedRule(part, classes, logit_map(1, 3, t), input="logits")
+        for part, t in ((Loss(full=quadratic(3)[None]), 0.8), (Loss.argmax(3), 1.0), (loss, 1.2))
+    ]
+    drawn = mw.MixtureRule(tuple(parts), np.array([0.2, 0.5, 0.3]), seed=7)
+    strict, lenient = (
+        mw.WeightedRule(Loss.from_tensor([[0.0, c], [1.0, 0.0]]), (np.arange(2),), logit_map(1, 2, 0.6), input="scores")
+        for c in (1.5, 0.4)
+    )
+    names = np.array(["it's", 'b"', "c"])
+    by_group = mw.GroupedRule((strict, lenient, strict), tuple(names.tolist()))
+    edges = np.array([strict.threshold, lenient.threshold])
+    groups = names[rng.integers(3, size=n)]
+    return [
+        Case("multiclass, logits", "mixture of three rules on logits", drawn, logits(rng, n, 3), ["z0", "z1", "z2"]),
+        Case("binary, score", "scores by group", by_group, line(rng, n, edges), ["z"], groups),
+    ]
+
+
 FAMILIES: tuple[Callable[[np.random.Generator, int], list[Case]], ...] = (
     binary,
     multiclass,
@@ -244,6 +365,9 @@ FAMILIES: tuple[Callable[[np.random.Generator, int], list[Case]], ...] = (
     mixtures,
     abstaining,
     grouped,
+    on_logits,
+    several_on_logits,
+    parts_on_logits,
 )
 
 

@@ -69,7 +69,7 @@ def in_onnxruntime(case: Case) -> Array:
     model = mw.export.to_onnx(case.rule, dtype=dtype, positive=case.positive)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     proba = case.proba[:, None] if case.proba.ndim == 1 else case.proba
-    feeds = {"probabilities": np.ascontiguousarray(proba)}
+    feeds = {session.get_inputs()[0].name: np.ascontiguousarray(proba)}
     if isinstance(case.rule, mw.MixtureRule):
         feeds["keys"] = np.arange(len(proba))
     found = session.run(None, feeds)

@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from metricwise.rules.mixture import uniforms_at
+
 from .export_cases import Case, cases
 from .export_engines import in_duckdb, in_onnxruntime, in_python, in_sqlite, postgres
 from .machine import facts, installed
@@ -33,23 +35,55 @@ CLOSE = 1e-9
 
 
 def score_gaps(case: Case, ours: np.ndarray, theirs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the differences of the scores of two decisions, computed with NumPy."""
-    rule, proba = case.rule, case.proba[rows].astype(np.float64)
+    """Return the differences of the scores of two decisions, computed with NumPy; of parts, by the one that decides."""
+    decisive = deciding(case, rows)
+    gaps = np.empty(len(rows))
+    for rule in {id(rule): rule for rule in decisive}.values():
+        own = np.array([other is rule for other in decisive])
+        gaps[own] = gaps_of(rule, case, ours[rows[own]], theirs[rows[own]], rows[own])
+    return gaps
+
+
+def deciding(case: Case, rows: np.ndarray) -> list[Any]:
+    """Return the weighted rule that decides each row."""
+    rules = [case.rule] * len(rows)
+    if case.groups is not None:
+        rules = [case.rule.by_group[name] for name in case.groups[rows].tolist()]
+    drawn = [
+        uniforms_at(rule.seed, rows[[i]], 1)[0, 0] if hasattr(rule, "edges") else None for i, rule in enumerate(rules)
+    ]
+    return [
+        rule if number is None else rule.rules[int((number >= rule.edges[0]).sum())]
+        for rule, number in zip(rules, drawn, strict=True)
+    ]
+
+
+def probabilities(rule: Any, case: Case, rows: np.ndarray) -> np.ndarray:
+    """Return what a rule compares, (N, M, K)."""
+    numbers = case.proba[rows].astype(np.float64)
+    of_logits = rule.input != "probabilities"
     if case.positive:
-        proba = np.stack([1 - proba, proba], axis=-1)
-    eta = proba if rule.multioutput else proba[:, None, :]
-    if rule.link is not None:
-        real = np.arange(rule.width) < rule.n_classes[:, None]
-        logits = rule.link.temperature[:, None] * np.log(np.maximum(eta, rule.link.floor)) + rule.link.bias
-        powers = np.where(real, np.exp(logits - logits.max(axis=-1, keepdims=True)), 0.0)
-        eta = powers / powers.sum(axis=-1, keepdims=True)
+        numbers = np.stack([np.zeros_like(numbers) if of_logits else 1 - numbers, numbers], axis=-1)
+    numbers = numbers if rule.multioutput else numbers[:, None, :]
+    if rule.link is None:
+        return numbers
+    real = np.arange(rule.width) < rule.n_classes[:, None]
+    numbers = np.clip(numbers, -1e200, 1e200) if of_logits else np.log(np.maximum(numbers, rule.link.floor))
+    logits = np.where(real, rule.link.temperature[:, None] * numbers + rule.link.bias, -np.inf)
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def gaps_of(rule: Any, case: Case, ours: np.ndarray, theirs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the differences of the scores of two decisions of a weighted rule."""
+    eta = probabilities(rule, case, rows)
     wide = rule.schema.decision_width
     tensor = np.broadcast_to(rule.loss.tensor(), (rule.n_outputs, wide, wide))[:, : rule.width]
     scores = np.einsum("nmi,mij->nmj", eta, tensor)
     gaps = np.zeros(len(rows))
     for m, labels in enumerate(rule.schema.decisions):
         place = {label: j for j, label in enumerate(labels.tolist())}
-        one, other = ([place.get(x) for x in (a[:, m] if rule.multioutput else a)] for a in (ours[rows], theirs[rows]))
+        one, other = ([place.get(x) for x in (a[:, m] if rule.multioutput else a)] for a in (ours, theirs))
         gaps = np.maximum(
             gaps, [np.inf if b is None else abs(s[a] - s[b]) for s, a, b in zip(scores[:, m], one, other, strict=True)]
         )
@@ -134,13 +168,14 @@ def markdown(lines: list[dict[str, Any]], server: Any) -> str:
 
 Made by `python -m benchmarks.export_equality`. The table shows how many of {lines[0]["rows"]:,} rows an export
 decides differently from `rule.predict`; {total:,} rows are compared in all. Rows are smooth, rounded to two decimals,
-tied, and next to thresholds.{absent}
+tied, and next to thresholds; logits are up to 1e6, or infinite.{absent}
 
 {table(list(found.values()), left=2)}
 
-Without recalibration no row may differ. With recalibration, rows may differ if the scores of the two decisions are
-within 1e-9, because libraries differ in the last bit of exp, log and powers. Rows that differ beyond that:
-**{beyond}**. If only the probability of one of two classes is given, one row in twenty is at the threshold of the rule,
+Without recalibration no row may differ. With recalibration, and on logits, rows may differ if the scores of the two
+decisions are within 1e-9, because libraries differ in the last bit of exp, log and powers, and differences of logits
+are rounded. Rows that differ beyond that:
+**{beyond}**. If only the number of one of two classes is given, one row in twenty is at the threshold of the rule,
 or at a neighbouring double. A dash: not supported (SQL normalises scores in double precision only, and ONNX has no
 rules by group).
 

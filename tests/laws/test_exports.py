@@ -12,11 +12,12 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from scipy.special import softmax
 
 import metricwise as mw
 from metricwise.core.losses import Loss
 from profiles import examples
-from worlds.rules import columns_of, rules_and_rows, table_of
+from worlds.rules import columns_of, rules_and_logits, rules_and_rows, table_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,7 +83,7 @@ def decide_in_python(rule, proba):
 def decide_in_onnx(rule, proba):
     model = mw.export.to_onnx(rule, dtype=str(proba.dtype), positive=False)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    found = session.run(None, {"probabilities": proba})
+    found = session.run(None, {session.get_inputs()[0].name: proba})
     # Labels of several types come as one tensor for each output.
     return found[0] if len(found) == 1 else np.stack([one.astype(object) for one in found], axis=1)
 
@@ -170,3 +171,32 @@ def test_behind_a_link_only_ties_may_differ(decide, drawn):
     for row in np.flatnonzero(ours != theirs):
         assert rule.link is not None
         assert abs(scores[row, place[ours[row]]] - scores[row, place[theirs[row]]]) < 1e-9
+
+
+def scores_by_numpy(rule, z, m):
+    """The expected loss of each decision about output m, (N, D)."""
+    k, d = int(rule.n_classes[m]), int(rule.schema.n_decisions[m])
+    numbers = z[:, m, :k] if rule.multioutput else z
+    logits = rule.link.temperature[m] * numbers + rule.link.bias[m, :k]
+    return softmax(logits, axis=1) @ rule.loss.output(m).tensor()[0][:k, :d]
+
+
+@pytest.mark.parametrize("decide", ALL, ids=lambda one: one.__name__)
+@examples(30)
+@given(rules_and_logits())
+def test_on_logits_only_ties_may_differ(decide, drawn):
+    rule, z = drawn
+    ours, theirs = (labels.reshape(len(z), -1) for labels in (rule.predict(z), decide(rule, z)))
+    for m, labels in enumerate(rule.schema.decisions):
+        place, scores = {label: j for j, label in enumerate(labels.tolist())}, scores_by_numpy(rule, z, m)
+        for row in np.flatnonzero(ours[:, m] != theirs[:, m]):
+            assert abs(scores[row, place[ours[row, m]]] - scores[row, place[theirs[row, m]]]) < 1e-9
+
+
+@examples(30)
+@given(rules_and_logits())
+def test_logits_in_single_precision(drawn):
+    rule, z = drawn
+    single = z.astype(np.float32)
+    for decide in (decide_in_python, decide_in_onnx, decide_in_duckdb):
+        assert (decide(rule, single) == rule.predict(single)).all()

@@ -55,6 +55,33 @@ def rules_and_rows(draw, links=True, several=True, abstain=True):
     return rule, proba if multioutput else proba[:, 0]
 
 
+@st.composite
+def rules_and_logits(draw):
+    """A weighted rule on logits, and logits (N, M, K) padded with 0, or (N, K): near, far apart, and -inf."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    multioutput = draw(st.booleans())
+    sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3 if multioutput else 1))
+    m, k, lead = len(sizes), max(sizes), draw(st.sampled_from([1, len(sizes)]))
+    label = draw(st.sampled_from([None, -7]))
+    d = k + (label is not None)
+    shape = draw(st.sampled_from(["weights", "offsets", "full"]))
+    if shape == "full":
+        loss = Loss(full=rng.normal(size=(lead, d, d)))
+    else:
+        offset = rng.normal(0, 0.3, (lead, d)) * (shape == "offsets")
+        loss = Loss(diagonal=-rng.uniform(0.2, 3, (lead, d)), offset=offset)
+    link = TemperatureScaling(rng.uniform(0.01, 3, m), rng.normal(0, 2, (m, k)), 0.0)
+    classes = tuple(np.arange(size) * 3 for size in sizes)
+    kind = draw(st.sampled_from(["logits", "scores"]))
+    rule = WeightedRule(loss, classes, link, multioutput, abstain_label=label, input=kind)
+    z = np.zeros((40, m, k))
+    for place, size in enumerate(sizes):
+        near = rng.normal(0, 3, (40, size)) * rng.choice([1.0, 1.0, 1e3, 1e5], (40, 1))
+        near[1:, 1:][rng.random((39, size - 1)) < 0.1] = -np.inf
+        z[:, place, :size] = near
+    return rule, z if multioutput else z[:, 0]
+
+
 def columns_of(rule):
     """Names of columns for a rule."""
     names = [[f"p{m}_{j}" for j in range(k)] for m, k in enumerate(rule.n_classes)]

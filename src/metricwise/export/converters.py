@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..rules.base import Rule
 from .graph import Builder, decide, import_onnx
-from .outputs import labels_of, needs_extra, of_one_type
+from .outputs import input_words, labels_of, needs_extra, of_one_type
 
 __all__ = ["convertible", "register_converters"]
 
@@ -128,6 +128,15 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def _fitted(model: Any) -> tuple[Any, Rule]:
     estimator, rule = model._fitted()
+    if rule.schema.input.is_logits:
+        raise InvalidParameter(
+            "input",
+            problem=(
+                f"a {type(model).__name__} that decides by {input_words(rule)} cannot be converted, "
+                "because skl2onnx appends rules to probabilities"
+            ),
+            remedy="convert the estimator alone and use to_onnx with append_to, or fit to its probabilities",
+        )
     if rule.is_randomized:
         raise InvalidParameter(
             "rules",

@@ -15,13 +15,16 @@ class Dialect:
     """A dialect of SQL, by its name in sqlglot, and its function for the largest of several numbers.
 
     With `exponent`, 0.5 is a decimal and 5e-1 a double. Without `exact`, 17 digits may be misread by a bit, as SQLite
-    before 3.47 does, and a quotient of integers is written instead.
+    before 3.47 does, and a quotient of integers is written instead. `infinity` is a literal of it; by default, the text
+    'inf' is cast. With `strict`, a power that is as good as 0 is an error.
     """
 
     name: str
     greatest: str = "GREATEST"
     exponent: bool = False
     exact: bool = True
+    infinity: str | None = None
+    strict: bool = False
 
     def number(self, value: float) -> str:
         """Return the text of a non-negative finite double, which is read as exactly this double."""
@@ -47,8 +50,8 @@ def _quotient(value: float) -> str:
 
 DIALECTS = {
     "duckdb": Dialect("duckdb", exponent=True),
-    "postgres": Dialect("postgres"),
-    "sqlite": Dialect("sqlite", greatest="MAX", exact=False),
+    "postgres": Dialect("postgres", strict=True),
+    "sqlite": Dialect("sqlite", greatest="MAX", exact=False, infinity="9e999"),
     "bigquery": Dialect("bigquery"),
     "snowflake": Dialect("snowflake", exponent=True),
     "spark": Dialect("spark", exponent=True),

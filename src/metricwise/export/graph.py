@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph that decide as a rule does, from probabilities to labels.
+"""Nodes of an ONNX graph that decide as a rule does, from probabilities, logits or scores to labels.
 
 Sums are written out in double precision, because the order within MatMul and ReduceSum is not defined. Operators are
 those of opset 13; draws of mixtures need opset 18.
@@ -14,13 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, shown
+from ..core.inputs import MAX_LOGIT
 from ..rules.base import Rule
 from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from . import standalone
-from .outputs import Label, check_text, labels_of, needs_extra, of_one_type, output_names
+from .outputs import (
+    IntervalTable,
+    Label,
+    check_text,
+    column_counts,
+    labels_of,
+    needs_extra,
+    of_one_type,
+    output_names,
+)
 
 __all__ = ["Builder", "decide", "import_onnx", "key_input", "read_positive"]
 
@@ -77,7 +87,8 @@ class Builder:
         Parameters
         ----------
         eta : str
-            Name of the probabilities, double: (N, M, K), or (N, M, 1) of the second of two classes if `positive`.
+            Name of the probabilities or logits, double: (N, M, K), or (N, M, 1) if `positive`: of the second of two
+            classes, or of a score that decides alone.
         key : str or None
             Name of the keys of rows, int64 of shape (N,): for mixtures.
 
@@ -90,6 +101,9 @@ class Builder:
 
     def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
         """The decisions of a weighted rule."""
+        if rule.schema.input.is_logits and (rule.n_classes == 2).all():
+            tables = [IntervalTable.of_logits(rule, m) for m in range(rule.n_outputs)]
+            return self.along([table for table in tables if table is not None], eta, positive)
         classes = [self.add("Sub", self.constant(1.0), eta), eta] if positive else self.slices(eta, rule.width)
         if rule.link is not None:
             classes = self.recalibrated(rule, classes, positive)
@@ -98,6 +112,22 @@ class Builder:
         if not real.all():  # padding is never predicted
             scores = self.add("Where", self.constant(real), scores, self.constant(np.inf))
         return self.add("ArgMin", scores, axis=-1, keepdims=0, select_last_index=0)
+
+    def along(self, tables: Sequence[IntervalTable], numbers: str, positive: bool) -> str:
+        """The decisions of outputs along one number each, or along the difference of two: cuts below it are counted."""
+        z = numbers if positive else self.add("Sub", *reversed(self.slices(numbers, 2)))
+        width = max(1, *(len(table.cuts) for table in tables))
+        cuts = np.full((len(tables), width), np.inf)
+        codes = np.zeros((len(tables), width + 1), dtype=np.int64)
+        for m, table in enumerate(tables):
+            n_cuts = len(table.cuts)
+            cuts[m, :n_cuts], codes[m, : n_cuts + 1] = table.cuts, table.codes
+        below = self.cast(self.add("Greater", z, self.constant(cuts)), np.int64)
+        count = self.add("ReduceSum", below, self.constant(np.array([-1])), keepdims=0)
+        if (codes == np.arange(width + 1)).all():
+            return count
+        place = self.add("Add", count, self.constant(np.arange(len(tables)) * (width + 1)))
+        return self.add("Gather", self.constant(codes.ravel()), place, axis=0)
 
     def scores(self, rule: WeightedRule, classes: list[str], positive: bool) -> str:
         """The expected loss of each decision, (N, M, D)."""
@@ -115,12 +145,12 @@ class Builder:
         return self.add("Add", scores, self.add("Mul", total, self.constant(offset)))
 
     def recalibrated(self, rule: WeightedRule, classes: list[str], positive: bool) -> list[str]:
-        """``softmax(t * log(max(eta, floor)) + c)``, class by class."""
+        """``softmax(t * log(max(eta, floor)) + c)``, class by class; of logits, which may be infinite, no log."""
         assert rule.link is not None
         link, real = rule.link, np.arange(rule.width)[:, None] < rule.n_classes
         logits = []
         for j, eta in enumerate(classes):
-            raised = self.add("Log", self.add("Max", eta, self.constant(link.floor)))
+            raised = self.finite(eta) if link.of_logits else self.log(eta, link.floor)
             scaled = self.add("Mul", raised, self.constant(link.temperature[:, None]))
             bias = np.where(real[j], link.bias[:, j], -np.inf)[:, None]
             logits.append(self.add("Add", scaled, self.constant(bias)))
@@ -131,6 +161,13 @@ class Builder:
             second = self.add("Mul", powers[1], scale)
             return [self.add("Sub", self.constant(1.0), second), second]
         return [self.add("Mul", power, scale) for power in powers]
+
+    def log(self, eta: str, floor: float) -> str:
+        return self.add("Log", self.add("Max", eta, self.constant(floor)))
+
+    def finite(self, logits: str) -> str:
+        limit = MAX_LOGIT[8]
+        return self.add("Min", self.add("Max", logits, self.constant(-limit)), self.constant(limit))
 
     def normalized(self, eta: str, k: int, dtype: Any) -> str:
         """Scores divided by the sum of their row, in double precision, then rounded as the scores are."""
@@ -193,6 +230,10 @@ class _Codes(RuleWriter[str]):
             result = builder.add("Where", beyond, self.weighted(part), result)
         return result
 
+    def cut_points(self, rule: Any) -> str:
+        tables = [IntervalTable.of_cut_points(rule, m) for m in range(rule.n_outputs)]
+        return self.builder.along(tables, self.eta, self.positive)
+
     def grouped(self, rule: GroupedRule) -> str:
         return self.other(
             rule,
@@ -216,14 +257,17 @@ def import_onnx() -> Any:
 
 
 def read_positive(rule: Rule, positive: bool | None) -> bool:
-    """Whether probabilities of the second of two classes are given alone."""
-    possible = bool((rule.n_classes == 2).all()) and not rule.schema.normalize
+    """Whether every output has one number: of the second of two classes, or a score that decides alone."""
+    counts = column_counts(rule)
     if positive is None:
-        return possible and rule.multioutput
-    if positive and not possible:
-        raise InvalidParameter(
-            "positive", "be False if an output has more than two classes or normalize is True", "True"
-        )
+        return all(count[0] == 1 for count in counts)
+    if positive and not all(1 in count for count in counts):
+        reason = "an output has more than two classes or normalize is True"
+        if rule.schema.input.kind == "log_proba":
+            reason = "the input is log-probabilities, which are of all classes"
+        raise InvalidParameter("positive", f"be False if {reason}", "True")
+    if not positive and any(count == (1,) for count in counts):
+        raise InvalidParameter("positive", "be True if one score decides among more than two classes", "False")
     return bool(positive)
 
 
@@ -237,7 +281,7 @@ def key_input(onnx: Any, rule: Rule) -> list[Any]:
 def decide(
     builder: Builder, rule: Rule, proba: str, dtype: Any, positive: bool, output: str = "decisions"
 ) -> list[Any]:
-    """Add the nodes from probabilities, as they come in, to labels; return the descriptions of the outputs."""
+    """Add the nodes from the numbers of rows, as they come in, to labels; return the descriptions of the outputs."""
     onnx = builder.onnx
     eta = proba if np.dtype(dtype) == np.float64 else builder.cast(proba, np.float64)
     if positive:

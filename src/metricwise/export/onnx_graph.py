@@ -15,7 +15,7 @@ from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.files import write_bytes
 from ..rules.base import Rule
 from .graph import Builder, decide, import_onnx, key_input, read_positive
-from .outputs import labels_of, read_rule
+from .outputs import input_name, input_words, labels_of, read_rule
 
 __all__ = ["to_onnx"]
 
@@ -40,8 +40,9 @@ def to_onnx(
 
     Scores are computed in double precision and in the same order as in ``rule.predict``, so that decisions are the
     same, even at ties; after recalibration they may differ if two scores are within 1e-9 of each other, because
-    runtimes differ in the last bit of exp and log. The model does not check its input: probabilities that
-    ``rule.predict`` rejects, such as NaN, must not be passed to it.
+    runtimes differ in the last bit of exp and log. Two classes on logits or scores are compared with the threshold of
+    the rule, and have no probabilities in between. The model does not check its input: numbers that ``rule.predict``
+    rejects, such as NaN, must not be passed to it.
 
     Parameters
     ----------
@@ -53,18 +54,20 @@ def to_onnx(
         A classifier to which the rule is appended. Its classes must be those of the rule, in the same order; this is
         checked if the model names them, as those from scikit-learn do. A ZipMap at its end is removed.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the input probabilities; with `append_to`, that of the classifier is used.
+        Type of the input; with `append_to`, that of the classifier is used.
     positive : bool, optional
-        Whether the input has only the probability of the second of two classes. The default is True for several outputs
-        with two classes each.
+        Whether the input has only the probability, log-odds or score of the second of two classes. The default is True
+        for several outputs with two classes each. A rule of cut points always has one score per output.
     probability_output : str, optional
-        Name of the classifier's output that holds probabilities, if it is ambiguous.
+        Name of the classifier's output that holds probabilities, or what else the rule takes, if it is ambiguous. For a
+        rule on logits or scores, an output that is named like probabilities must be named here.
 
     Returns
     -------
     onnx.ModelProto
-        The input is "probabilities": (N, K) for one output, or (N, 1) if `positive`; for several outputs (N, M, K),
-        with 0 beyond the classes of an output, or (N, M) if `positive`. A mixture has a second input, "keys", integers
+        The input is "probabilities", "logits", "log_probabilities" or "scores", as `rule.input` says: (N, K) for one
+        output, or (N, 1) if `positive`; for several outputs (N, M, K), with 0 beyond the classes of an output, or
+        (N, M) if `positive`. A mixture has a second input, "keys", integers
         of shape (N,): with row positions as keys, decisions are those of ``rule.predict``. The first output is
         "decisions", labels of shape (N,) or (N, M); classes False and True are 0 and 1 if the rule abstains with an
         integer. If the labels of outputs have different types, each output has a tensor named like it. With
@@ -102,9 +105,10 @@ def _alone(onnx: Any, rule: Rule, dtype: str, positive: bool | None) -> Any:
     shape: list[Any] = ["N", rule.n_outputs] if rule.multioutput or positive else ["N", rule.width]
     if rule.multioutput and not positive:
         shape.append(rule.width)
-    inputs = [onnx.helper.make_tensor_value_info("probabilities", kind, shape)]
+    name = input_name(rule)
+    inputs = [onnx.helper.make_tensor_value_info(name, kind, shape)]
     builder = Builder(onnx)
-    outputs = decide(builder, rule, "probabilities", _DTYPES[dtype], positive)
+    outputs = decide(builder, rule, name, _DTYPES[dtype], positive)
     inputs += key_input(onnx, rule)
     graph = onnx.helper.make_graph(builder.nodes, "metricwise_rule", inputs, outputs, list(builder.constants.values()))
     graph.doc_string = rule.describe()
@@ -120,7 +124,7 @@ def _alone(onnx: Any, rule: Rule, dtype: str, positive: bool | None) -> Any:
 def _appended(onnx: Any, rule: Rule, classifier: Any, name: str | None, positive: bool | None) -> Any:
     """Return a copy of a classifier, an onnx.ModelProto or its path, that decides by the rule."""
     model = _of_opset(onnx, _copy(onnx, classifier), rule)
-    output = _find_output(onnx, model, name)
+    output = _find_output(onnx, model, name, rule)
     proba, labels = _without_zipmap(model, output)
     _check_classes(labels, rule)
     kind, shape = _tensor(onnx, model, proba, output)
@@ -177,8 +181,8 @@ def _of_opset(onnx: Any, model: Any, rule: Rule) -> Any:
         ) from None
 
 
-def _find_output(onnx: Any, model: Any, name: str | None) -> Any:
-    """Return the output that holds probabilities: the only one of floats, or the only one that says so."""
+def _find_output(onnx: Any, model: Any, name: str | None, rule: Rule) -> Any:
+    """Return the output that holds what the rule takes: the only one of floats, or the only one that says so."""
     outputs = {output.name: output for output in model.graph.output}
     if name is not None:
         if name not in outputs:
@@ -188,12 +192,14 @@ def _find_output(onnx: Any, model: Any, name: str | None) -> Any:
         output for output in outputs.values() if _is_float(onnx, output) or _zipmap(model, output.name) is not None
     ]
     named = [output for output in floats if "prob" in output.name.lower()]
-    for candidates in (floats, named):
+    others = [output for output in floats if output not in named]
+    # What is called probabilities is hardly what a rule on logits takes.
+    for candidates in (others,) if rule.schema.input.is_logits else (floats, named):
         if len(candidates) == 1:
             return candidates[0]
     raise InvalidParameter(
         "append_to",
-        "have one output of probabilities",
+        f"have one output of {input_words(rule)}",
         f"{[output.name for output in floats]} of {list(outputs)}",
         "name it with probability_output",
     )
@@ -294,7 +300,7 @@ def _check_shape(shape: list[Any], rule: Rule, positive: bool | None, output: An
     ):
         raise InvalidParameter(
             "append_to",
-            f"return probabilities of shape {['N', *expected]}, as the rule needs",
+            f"return {input_words(rule)} of shape {['N', *expected]}, as the rule needs",
             f"{['N', *actual]} from output {output.name!r}",
         )
     return positive

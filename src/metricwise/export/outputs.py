@@ -12,17 +12,22 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType, MissingDependency
 from ..rules.base import Rule
 from ..rules.codec import json_labels, label_array
-from ..rules.forms import Threshold, form_of
+from ..rules.forms import Region, Threshold, form_of
 from ..rules.grouped import GroupedRule
 from ..rules.load import as_rule
 from ..rules.weighted import WeightedRule
+from ..rules.writer import RuleWriter
 
 __all__ = [
+    "IntervalTable",
     "Label",
     "LinkTable",
     "OutputTable",
     "check_text",
+    "column_counts",
     "group_labels",
+    "input_name",
+    "input_words",
     "labels_of",
     "needs_extra",
     "of_one_type",
@@ -34,15 +39,21 @@ FloatArray = NDArray[np.float64]
 Label = str | int | float | bool
 
 _INPUTS = ("sensitive_features", "cost")  # writers use or refuse them
+_INPUT_NAMES = {"log_proba": "log_probabilities"}  # of other kinds, the kind is the name
 
 
 @dataclass(frozen=True)
 class LinkTable:
-    """``softmax(temperature * log(max(eta, floor)) + bias)`` of one output."""
+    """``softmax(temperature * log(max(eta, floor)) + bias)`` of one output; of logits without log and floor."""
 
     temperature: float
     bias: tuple[float, ...]
     floor: float
+
+    @property
+    def of_logits(self) -> bool:
+        """Whether it maps logits, log-probabilities or scores."""
+        return self.floor == 0.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,58 @@ class OutputTable:
         return len(self.labels)
 
 
+@dataclass(frozen=True)
+class IntervalTable:
+    """One output that is decided along one number: a score, the log-odds of the second of two classes, or a difference.
+
+    Parameters
+    ----------
+    labels : tuple of D labels
+        Of the decisions.
+    cuts : tuple of C floats
+        Finite, in ascending order.
+    codes : tuple of C + 1 ints
+        The decision if none of the cuts, one, ..., all of them lie strictly below the number.
+    """
+
+    labels: tuple[Label, ...]
+    cuts: tuple[float, ...]
+    codes: tuple[int, ...]
+
+    @classmethod
+    def of_cuts(cls, labels: tuple[Label, ...], cuts: Sequence[float], codes: Sequence[int]) -> IntervalTable:
+        """Return the table of ascending cuts, without intervals that hold no number: infinite cuts, and equal ones."""
+        last, *others = codes
+        kept: list[tuple[float, int]] = []  # cuts, each with the decision below it
+        for cut, code in zip(cuts, others, strict=True):
+            if cut == np.inf:
+                break
+            if cut > -np.inf and not (kept and kept[-1][0] == cut):
+                kept.append((cut, last))
+            last = code
+        return cls(labels, _floats([cut for cut, _ in kept]), (*(code for _, code in kept), last))
+
+    @classmethod
+    def of_cut_points(cls, rule: Any, m: int) -> IntervalTable:
+        """Return the table of output m of a rule of cut points."""
+        k = int(rule.schema.n_classes[m])
+        return cls.of_cuts(labels_of(rule)[m], _floats(rule.cut_points[m][: k - 1]), range(k))
+
+    @classmethod
+    def of_logits(cls, rule: WeightedRule, m: int) -> IntervalTable | None:
+        """Return the table of output m of a weighted rule on logits, if it has two classes; else None."""
+        if not rule.schema.input.is_logits or rule.n_classes[m] != 2:
+            return None
+        form, labels = form_of(rule, m), labels_of(rule)[m]
+        if isinstance(form, Threshold):
+            if form.at_zero == form.at_one:
+                return cls(labels, (), (form.at_one,))
+            return cls(labels, (form.last,), (form.at_zero, form.at_one))
+        regions: Sequence[Region] = form.regions  # type: ignore[union-attr]  # two classes have no other form
+        codes = [labels.index(region.label) for region in regions]
+        return cls(labels, _floats([region.high for region in regions[:-1]]), tuple(codes))
+
+
 def _floats(values: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
@@ -120,6 +183,43 @@ def read_rule(rule: Any) -> Rule:
             "rule", "be a WeightedRule, a MixtureRule or a GroupedRule, a Solution, or a rule file", type(rule).__name__
         )
     return as_rule(rule, inputs=_INPUTS)
+
+
+class _ColumnCounts(RuleWriter[list[tuple[int, ...]]]):
+    """How many numbers each output may be given by; see :func:`column_counts`."""
+
+    def cut_points(self, rule: Any) -> list[tuple[int, ...]]:
+        counts = rule.schema.n_classes.tolist()
+        if rule.schema.input.kind == "log_proba":
+            return [(2,) for _ in counts]
+        return [(1, 2) if k == 2 else (1,) for k in counts]
+
+    def grouped(self, rule: GroupedRule) -> list[tuple[int, ...]]:
+        return rule.rules[0].accept(self)
+
+    def other(self, rule: Rule, reason: str = "", remedy: str = "") -> list[tuple[int, ...]]:
+        counts, schema = rule.n_classes.tolist(), rule.schema
+        if schema.normalize or schema.input.kind == "log_proba":
+            return [(k,) for k in counts]
+        if rule.multioutput and set(counts) == {2}:
+            return [(1, 2) for _ in counts]
+        return [(2, 1) if k == 2 else (k,) for k in counts]
+
+
+def column_counts(rule: Rule) -> list[tuple[int, ...]]:
+    """Return how many columns of numbers each output may have, the default first: one per class, or a single one."""
+    return rule.accept(_ColumnCounts())
+
+
+def input_name(rule: Rule) -> str:
+    """Return what the numbers of rows are called where a name has no spaces."""
+    kind = rule.schema.input.kind
+    return _INPUT_NAMES.get(kind, kind)
+
+
+def input_words(rule: Rule) -> str:
+    """Return what the numbers of rows are called in a sentence."""
+    return input_name(rule).replace("_", "-")
 
 
 def output_names(rule: Rule) -> list[str]:

@@ -16,12 +16,31 @@ from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
-from . import standalone
-from .outputs import OutputTable, group_labels, labels_of, output_names, read_rule
+from . import standalone, standalone_logits
+from .outputs import (
+    IntervalTable,
+    OutputTable,
+    column_counts,
+    group_labels,
+    input_name,
+    input_words,
+    labels_of,
+    output_names,
+    read_rule,
+)
 
 __all__ = ["to_python"]
 
 _FUNCTIONS = (standalone.total_of, standalone.read, standalone.recalibrated, standalone.scores, standalone.decision)
+_RULE = "RULE = [  # of each output"
+_BY_CUTS = (standalone_logits.read_numbers, standalone_logits.decision_by_cuts)
+_BY_SOFTMAX = (
+    standalone.total_of,
+    *_BY_CUTS,
+    standalone_logits.softmax,
+    standalone.scores,
+    standalone_logits.decision_by_softmax,
+)
 _DRAWING = (standalone.mixed, standalone.drawn)
 
 
@@ -29,9 +48,10 @@ _DRAWING = (standalone.mixed, standalone.drawn)
 def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
     """Export a rule as Python source code without dependencies.
 
-    The code defines ``decide(probabilities)`` for one row and ``decide_all(rows)`` for many. Decisions are those of
-    ``rule.predict``, even at ties; after recalibration they may differ if two scores are within 1e-9 of each other,
-    because libraries differ in the last bit of exp and log.
+    The code defines ``decide(probabilities)`` for one row and ``decide_all(rows)`` for many; of rules on logits,
+    log-probabilities or scores the argument is called so. Decisions are those of ``rule.predict``, even at ties; after
+    recalibration they may differ if two scores are within 1e-9 of each other, because libraries differ in the last bit
+    of exp and log. Two classes on logits or scores are compared with the threshold of the rule.
 
     Parameters
     ----------
@@ -91,7 +111,11 @@ class _Tables(RuleWriter[_RuleTables]):
     target = "Python source"
 
     def weighted(self, rule: WeightedRule) -> _RuleTables:
-        return _RuleTables([*_rule_lines("RULE = [  # of each output", rule), "]"], "RULE[m]")
+        return _RuleTables([*_rule_lines(_RULE, rule), "]"], "RULE[m]")
+
+    def cut_points(self, rule: Any) -> _RuleTables:
+        tables = [IntervalTable.of_cut_points(rule, m) for m in range(rule.n_outputs)]
+        return _RuleTables([*_table_lines(_RULE, tables), "]"], "RULE[m]")
 
     def mixture(self, rule: MixtureRule) -> _RuleTables:
         lines = [*_mixture_lines("RULES = [", "EDGES = [", rule), "]", f"SEED = {rule.seed}"]
@@ -116,7 +140,14 @@ def _drawn_from(rules: str, edges: str) -> str:
 
 
 def _functions(rule: Rule, tables: _RuleTables) -> Sequence[Callable[..., Any]]:
-    return (*_FUNCTIONS, *(_DRAWING if rule.is_randomized else ()), *tables.functions)
+    return (*_deciding(rule), *(_DRAWING if rule.is_randomized else ()), *tables.functions)
+
+
+def _deciding(rule: Rule) -> Sequence[Callable[..., Any]]:
+    """The functions that decide about an output; the last one is called."""
+    if not rule.schema.input.is_logits:
+        return _FUNCTIONS
+    return _BY_CUTS if all(min(counts) <= 2 for counts in column_counts(rule)) else _BY_SOFTMAX
 
 
 def _source(function: Callable[..., Any]) -> str:
@@ -126,8 +157,15 @@ def _source(function: Callable[..., Any]) -> str:
 def _opening(rule: Rule, tables: _RuleTables) -> str:
     """Docstring and tables."""
     text = "".join(map(_escaped, rule.describe()))
-    head = f'"""Decisions by class probabilities, written by metricwise {__version__}.\n\n{text}\n"""\n\nimport math\n'
+    numbers = "class probabilities" if not rule.schema.input.is_logits else _words(rule)
+    imports = "import math\nfrom bisect import bisect_left\n" if rule.schema.input.is_logits else "import math\n"
+    head = f'"""Decisions by {numbers}, written by metricwise {__version__}.\n\n{text}\n"""\n\n{imports}'
     return "\n".join([head, *_class_lines(rule), *tables.lines])
+
+
+def _words(rule: Rule) -> str:
+    """What the numbers of rows are called in a sentence."""
+    return "scores" if rule.schema.normalize else input_words(rule)
 
 
 def _escaped(character: str) -> str:
@@ -153,6 +191,8 @@ def _class_lines(rule: Rule) -> list[str]:
             *(f"    {list(decisions)!r}," for decisions in labels),
             "]",
         ]
+    if rule.schema.input.is_logits:
+        return [*lines, f"INPUT = {rule.schema.input.kind!r}"]
     return [*lines, f"NORMALIZE = {rule.schema.normalize!r}"]
 
 
@@ -172,15 +212,22 @@ def _group_lines(rule: WeightedRule | MixtureRule) -> list[str]:
 
 
 def _rule_lines(head: str, rule: WeightedRule) -> list[str]:
-    """The tables of a weighted rule, one dictionary per output, without the bracket that closes the list."""
+    """The tables of a weighted rule, without the bracket that closes the list."""
+    outputs = range(rule.n_outputs)
+    return _table_lines(head, [IntervalTable.of_logits(rule, m) or OutputTable.of(rule, m) for m in outputs])
+
+
+def _table_lines(head: str, tables: Sequence[OutputTable | IntervalTable]) -> list[str]:
+    """One dictionary per output, without the bracket that closes the list."""
     lines = [head]
-    for m in range(rule.n_outputs):
-        table = OutputTable.of(rule, m)
+    for table in tables:
         lines += ["    {", *(f"        {line}" for line in _fields(table)), "    },"]
     return lines
 
 
-def _fields(table: OutputTable) -> list[str]:
+def _fields(table: OutputTable | IntervalTable) -> list[str]:
+    if isinstance(table, IntervalTable):
+        return [f'"cuts": {list(table.cuts)!r},', f'"codes": {list(table.codes)!r},  # of none, one, ... cuts below']
     lines = []
     if table.full is not None:
         lines += ['"full": [', *(f"    {list(row)!r}," for row in table.full), "],"]
@@ -188,35 +235,45 @@ def _fields(table: OutputTable) -> list[str]:
         lines += [f'"diagonal": {list(table.diagonal or ())!r},', f'"offset": {list(table.offset or ())!r},']
     if table.link is not None:
         lines += [f'"temperature": {table.link.temperature!r},', f'"bias": {list(table.link.bias)!r},']
-        lines += [f'"floor": {table.link.floor!r},']
+        lines += [] if table.link.of_logits else [f'"floor": {table.link.floor!r},']
     return lines
+
+
+def _numbers(rule: Rule) -> str:
+    """What a row of one output is given by."""
+    counts = column_counts(rule)
+    if all(count == (1,) for count in counts):
+        return f"the {rule.schema.input.noun}, a number"
+    alone = "the log-odds" if rule.schema.input.kind == "logits" else "that"
+    both = f", or {alone} of the second alone" if any(1 in count for count in counts) else ""
+    return f"{_words(rule)} of the classes, in the order of CLASSES{both}"
 
 
 def _closing(rule: Rule, tables: _RuleTables) -> str:
     """The functions that people call."""
-    drawn, grouped = rule.is_randomized, bool(tables.group)
-    both = ", or that of the second alone" if (rule.n_classes == 2).any() and not rule.schema.normalize else ""
-    what = "scores" if rule.schema.normalize else "probabilities"
-    numbers = f"{what} of the classes, in the order of CLASSES{both}"
+    drawn, grouped, row = rule.is_randomized, bool(tables.group), input_name(rule)
+    numbers = _numbers(rule)
     labels = "CLASSES" if rule.abstain_label is None else "DECISIONS"
-    code = f"{labels}[m][decision({tables.lookup}, {{}}, CLASSES[m], NORMALIZE)]"
+    option = "INPUT" if rule.schema.input.is_logits else "NORMALIZE"
+    code = f"{labels}[m][{_deciding(rule)[-1].__name__}({tables.lookup}, {{}}, CLASSES[m], {option})]"
     argument = ", group" * grouped + ", key" * drawn
     shape = f"for each output, {numbers}" if rule.multioutput else numbers
-    lines = [f"def decide(probabilities{argument}):", '    """Return the decision about one row.', ""]
-    lines += [f"    probabilities: {shape}."]
+    lines = [f"def decide({row}{argument}):", '    """Return the decision about one row.', ""]
+    lines += [f"    {row}: {shape}."]
     if grouped:
         lines += ["    group: the name of the group of the row; a tuple of names if GROUPS has several."]
     if drawn:
         lines += ["    key: a non-negative integer by which a rule is drawn, such as the position of the row."]
+    item = "z" if rule.schema.input.is_logits else "eta"
     lines += ['    """', *([f"    own = {tables.group}"] if grouped else [])]
     if rule.multioutput:
         lines += [
-            "    if not hasattr(probabilities, '__len__') or len(probabilities) != len(CLASSES):",
-            '        raise ValueError(f"there must be {len(CLASSES)} outputs, got {probabilities!r}.")',
-            f"    return [{code.format('eta')} for m, eta in enumerate(probabilities)]",
+            f"    if not hasattr({row}, '__len__') or len({row}) != len(CLASSES):",
+            f'        raise ValueError(f"there must be {{len(CLASSES)}} outputs, got {{{row}!r}}.")',
+            f"    return [{code.format(item)} for m, {item} in enumerate({row})]",
         ]
     else:
-        lines += ["    m = 0", f"    return {code.format('probabilities')}"]
+        lines += ["    m = 0", f"    return {code.format(row)}"]
     each, item = ("zip(rows, groups)", "row, group") if grouped else ("rows", "row")
     counted = f"key, {f'({item})' if grouped else item} in enumerate({each}, start)" if drawn else f"{item} in {each}"
     lines += ["", "", f"def decide_all(rows{', groups' * grouped}{', start=0' * drawn}):"]

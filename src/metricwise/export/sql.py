@@ -1,6 +1,6 @@
 """Rules as SQL expressions.
 
-An output is a comparison with a threshold if there is one, otherwise a CASE over minus the losses of the decisions.
+An output is a comparison with thresholds if there are any, otherwise a CASE over minus the losses of the decisions.
 Expressions are trees of sqlglot, which quotes for each dialect.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.files import write_text
+from ..core.inputs import MAX_LOGIT
 from ..data.probabilities import sum_tolerance
 from ..rules.base import Rule
 from ..rules.grouped import GroupedRule
@@ -22,10 +23,12 @@ from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from .dialects import DIALECTS, Dialect
 from .outputs import (
+    IntervalTable,
     Label,
     LinkTable,
     OutputTable,
     check_text,
+    column_counts,
     group_labels,
     labels_of,
     needs_extra,
@@ -39,7 +42,7 @@ __all__ = ["to_sql"]
 Expression = Any  # a node of sqlglot, which is an extra
 
 _MAX_ARGUMENTS = 64  # of one function; some databases accept at most a hundred
-_SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so is the sum of products of such with losses
+_SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so are sums and products of such with losses
 _LARGEST_TOTAL = 1e300
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -54,7 +57,7 @@ def to_sql(
     draw: str | Sequence[str] | None = None,
     group: str | Sequence[str] | None = None,
 ) -> str:
-    """Export a rule as an SQL expression over columns of probabilities.
+    """Export a rule as an SQL expression over columns of probabilities, logits, log-probabilities or scores.
 
     Decisions are those of ``rule.predict`` on the same doubles (single-precision columns are widened first), even at
     ties. After recalibration they may differ if two scores are within 1e-9 of each other, because databases differ in
@@ -63,19 +66,26 @@ def to_sql(
     has none for other groups. A column has one type: classes False and True are 0 and 1 if the rule abstains with an
     integer.
 
+    A rule on logits, log-probabilities or scores (`rule.input`) compares two classes with its threshold, in the unit of
+    the columns, and more classes in log space; only offsets and full losses need powers, whose text grows with the cube
+    of the number of classes. The logarithm of 0 is ``-Infinity`` in the table; NULL is a missing number. The expression
+    is NULL if a number is missing or NaN, if all of a row are ``-Infinity``, or if one of more than two is
+    ``Infinity``. Sums of log-probabilities are not checked.
+
     Parameters
     ----------
     rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or dict
         The rule, or a Solution, file, JSON text or dict that contains it.
     columns : sequence, optional
         Names of the columns, in the order of the classes. For one output, one name per class or, for two classes, only
-        that of the second class. For several outputs, one such list per output, or a single name if only the
-        probability of the second of two classes is given. By default, columns are named like the classes; for several
-        outputs, like the outputs if all have two classes, otherwise ``<output>=<class>``. Names are quoted, so that
-        case matters.
+        that of the second class (log-odds, if the rule is on logits). For several outputs, one such list per output, or
+        a single name if only the number of the second of two classes is given. A rule of cut points has one column per
+        output. By default, columns are named like the classes; for several outputs, like the outputs if all have two
+        classes, otherwise ``<output>=<class>``. Names are quoted, so that case matters.
     dialect : {"duckdb", "postgres", "sqlite", "bigquery", "snowflake", "spark"}, default="duckdb"
         SQL dialect. SQLite needs its mathematical functions (``SQLITE_ENABLE_MATH_FUNCTIONS``, which most builds have)
-        for links with a temperature, unless only the probability of the second of two classes is given.
+        for links with a temperature, unless only the probability of the second of two classes is given, and for
+        offsets and full losses on logits.
     path : path, optional
         If given, the expression is also written to this file, completely or not at all.
     draw : str, or sequence of M str, optional
@@ -152,17 +162,23 @@ def _read_columns(columns: Sequence[Any] | None, rule: Rule) -> list[list[str]]:
     each = list(columns) if rule.multioutput else [list(columns)]
     if len(each) != rule.n_outputs:
         raise InvalidParameter("columns", f"be given for each of the {rule.n_outputs} outputs", len(each))
+    counts = column_counts(rule)
     result = []
     for m, names in enumerate(each):
         names = [names] if isinstance(names, str) else list(names)
-        k = int(rule.n_classes[m])
         if not _are_names(names) or len(set(names)) < len(names):
             raise InvalidParameter("columns", "be distinct names", shown(names))
-        if len(names) != k and (k > 2 or len(names) != 1 or rule.schema.normalize):
-            alone = " or 1, that of the second class," if k == 2 and not rule.schema.normalize else ""
-            raise InvalidParameter("columns", f"have {k} names{alone} for output {m}", len(names))
+        if len(names) not in counts[m]:
+            raise InvalidParameter("columns", f"have {_counts(counts[m])} for output {m}", len(names))
         result.append(names)
     return result
+
+
+def _counts(counts: tuple[int, ...]) -> str:
+    """Numbers of names in a sentence."""
+    if 1 not in counts:
+        return f"{counts[0]} names"
+    return "1 name" if len(counts) == 1 else f"{max(counts)} names or 1, that of the second class,"
 
 
 def _are_names(names: Sequence[Any]) -> bool:
@@ -171,13 +187,14 @@ def _are_names(names: Sequence[Any]) -> bool:
 
 def _default_columns(rule: Rule) -> list[list[str]]:
     classes = [[str(label) for label in labels] for labels in labels_of(rule)]
+    alone = all(counts[0] == 1 for counts in column_counts(rule))
     if not rule.multioutput:
-        columns = classes[0][: int(rule.n_classes[0])]
+        columns = [rule.schema.input.noun] if alone else classes[0][: int(rule.n_classes[0])]
         if not all(columns):
             raise InvalidParameter("columns", "be given, because no column can be named like the class ''")
         return [columns]
     names = output_names(rule)
-    if (rule.n_classes == 2).all() and not rule.schema.normalize:
+    if alone:
         return [[name] for name in names]
     return [
         [f"{name}={label}" for label in labels[: int(k)]]
@@ -237,6 +254,13 @@ class _GroupColumns(RuleWriter[list[str]]):
         for labels in zip(*group_labels(rule), strict=True):
             _check_labels(labels, "a column of groups")
         return names
+
+
+def _log_weights(table: OutputTable) -> list[float] | None:
+    """Return the logarithms of the weights of all classes, if the rule has positive weights and nothing else."""
+    if table.diagonal is None or any(table.offset or ()) or table.n_decisions > table.n_classes:
+        return None
+    return [math.log(-d) for d in table.diagonal] if max(table.diagonal) < 0 else None
 
 
 def _check_labels(labels: Sequence[Label], where: str = "an output") -> None:
@@ -300,6 +324,8 @@ class _Writer:
 
     def decision(self, table: OutputTable, names: list[str], normalize: bool) -> Expression:
         """The decision of a weighted rule about one output."""
+        if table.link is not None and table.link.of_logits:
+            return self.by_logits(table, table.link, [self.column(name) for name in names])
         if len(names) == 1 and table.n_decisions == 2 and table.changes is not None:
             return self.by_threshold(self.column(names[0]), table.labels, *table.changes)
         row = self.row(names, normalize)
@@ -318,6 +344,59 @@ class _Writer:
         change = self.number(last)
         case = case.when(self.all([self.at_least(p, zero), self.at_most(p, change)]), self.label(labels[at_zero]))
         return case.when(self.all([self.more(p, change), self.at_most(p, upper)]), self.label(labels[at_one]))
+
+    def along(self, table: IntervalTable, names: list[str]) -> Expression:
+        """Comparisons of one number, or of the difference of two, with cuts; NULL and NaN have no decision."""
+        z, *second = (self.column(name) for name in names)
+        if second:
+            z = self.exp.Sub(this=self.exp.cast(second[0], "double"), expression=z)
+        labels = [self.label(label) for label in of_one_type(table.labels)]
+        case = self.exp.Case()
+        for cut, code in zip(table.cuts, table.codes[:-1], strict=True):
+            case = case.when(self.at_most(z, self.number(cut)), labels[code], copy=False)
+        above = [self.more(z, self.number(cut)) for cut in table.cuts[-1:]]
+        return case.when(self.all([*above, self.at_most(z, self.infinity())]), labels[table.codes[-1]], copy=False)
+
+    def by_logits(self, table: OutputTable, link: LinkTable, columns: list[Expression]) -> Expression:
+        """The decision about one output of more than two classes.
+
+        Weights alone are compared in log space, where nothing overflows: the largest ``z_j + (c_j + log w_j) / t``. Of
+        other losses, the largest ``z_j + c_j / t`` is taken from all before powers are.
+        """
+        largest = self.number(MAX_LOGIT[8])
+        bounded = [self.at_most(column, largest) for column in columns]
+        valid = self.all([*bounded, self.at_least(self.greatest(columns), self.number(-MAX_LOGIT[8]))])
+        logs = _log_weights(table)
+        if logs is not None:
+            worths = self.moved(columns, [(c + log) / link.temperature for c, log in zip(link.bias, logs, strict=True)])
+        else:
+            powers = self.powers(columns, link)
+            worths = self.worths(table, _Row(powers, self.total(powers), valid))
+        labels = [self.label(label) for label in of_one_type(table.labels)]
+        return self.exp.Case().when(valid, self.best(worths, labels), copy=False)
+
+    def moved(self, columns: list[Expression], shifts: list[float]) -> list[Expression]:
+        """Columns plus a number each, of which the smallest is 0: only differences matter."""
+        least = min(shifts)
+        return [self.sum_of([(1.0, z), (shift - least, None)]) for z, shift in zip(columns, shifts, strict=True)]
+
+    def powers(self, columns: list[Expression], link: LinkTable) -> list[Expression]:
+        """``exp(t * z + c)`` of each class but for a factor that makes the largest 1."""
+        shifts = [c / link.temperature for c in link.bias]
+        highest = self.greatest(self.moved(columns, shifts))
+        wide = self.moved([self.exp.cast(column, "double") for column in columns], shifts)
+        return [self.power(self.exp.Sub(this=z, expression=highest), link.temperature) for z in wide]
+
+    def power(self, difference: Expression, temperature: float) -> Expression:
+        """``exp(temperature * difference)`` of a difference that is not positive."""
+        exponent = difference
+        if temperature != 1.0:
+            exponent = self.exp.Mul(this=self.number(temperature), expression=self.exp.Paren(this=difference))
+        power = self.exp.Exp(this=exponent)
+        if not self.dialect.strict:
+            return power
+        vanishes = self.exp.LT(this=exponent, expression=self.number(-_SMALLEST_POWER))
+        return self.exp.Case().when(vanishes, self.number(0.0), copy=False).else_(power, copy=False)
 
     def best(self, worths: list[Expression], labels: list[Expression]) -> Expression:
         """The label of the largest worth, the first where several are."""
@@ -398,6 +477,11 @@ class _Writer:
         literal = self.exp.Literal(this=self.dialect.number(abs(value)), is_string=False)
         return self.exp.Neg(this=literal) if value < 0 else literal
 
+    def infinity(self) -> Expression:
+        if self.dialect.infinity is None:
+            return self.exp.cast(self.exp.Literal.string("inf"), "double")
+        return self.exp.Literal.number(self.dialect.infinity)
+
     def label(self, label: Label) -> Expression:
         if isinstance(label, bool):
             return self.exp.Boolean(this=label)
@@ -461,11 +545,17 @@ class _Output(RuleWriter["Expression"]):
     target = "SQL"
 
     def weighted(self, rule: WeightedRule) -> Expression:
+        intervals = IntervalTable.of_logits(rule, self.m)
+        if intervals is not None:
+            return self.writer.along(intervals, self.names)
         return self.writer.decision(OutputTable.of(rule, self.m), self.names, rule.normalize)
 
     def mixture(self, rule: MixtureRule) -> Expression:
         parts = [self.weighted(part) for part in rule.rules]
         return self.writer.drawn(parts, rule.edges[self.m].tolist(), self.writer.column(str(self.draw)))
+
+    def cut_points(self, rule: Any) -> Expression:
+        return self.writer.along(IntervalTable.of_cut_points(rule, self.m), self.names)
 
     def grouped(self, rule: GroupedRule) -> Expression:
         writer, case = self.writer, self.writer.exp.Case()

@@ -30,6 +30,10 @@ class RuleWriter(Generic[T]):
         """Write a rule for each sensitive group."""
         return self.other(rule)
 
+    def cut_points(self, rule: Any) -> T:
+        """Write a rule that compares one score with cut points."""
+        return self.other(rule)
+
     def example_cost(self, rule: Any) -> T:
         """Write a rule that decides each row by its own costs."""
         return self.other(
