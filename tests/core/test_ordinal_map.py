@@ -47,11 +47,21 @@ def test_equal_intercepts_leave_a_grade_no_probability():
     np.testing.assert_array_equal(OrdinalMap(1.0, [0.5, 0.5]).log_proba([0.0, 1.0])[:, 1], [-np.inf, -np.inf])
 
 
-def test_a_map_survives_json():
-    fitted = OrdinalMap(0.1, [-1 / 3, 2 / 3])
+def test_a_change_of_unit_is_linear_between_knots_and_beyond():
+    fitted = OrdinalMap(2.0, [0.5, 1.0], [0.0, 1.0, 3.0], [-1.0, 0.0, 4.0])
+    scores = np.array([-np.inf, -2.0, 0.5, 2.0, 4.0, np.inf])
+    np.testing.assert_array_equal(fitted.change_unit(scores), [-np.inf, -3.0, -0.5, 2.0, 6.0, np.inf])
+    changed = OrdinalMap(2.0, [0.5, 1.0]).log_proba(fitted.change_unit(scores))
+    np.testing.assert_array_equal(fitted.log_proba(scores), changed)
+
+
+@pytest.mark.parametrize(
+    "fitted", [OrdinalMap(0.1, [-1 / 3, 2 / 3]), OrdinalMap(1.0, [0.0], [0.1, 0.7], [-1.0, 1 / 3])]
+)
+def test_a_map_survives_json(fitted):
     assert OrdinalMap.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
     assert fitted != OrdinalMap(0.1, [-1 / 3, 0.5])
-    assert fitted.n_classes == 3
+    assert fitted.n_classes == fitted.log_proba([0.0]).shape[1]
 
 
 @pytest.mark.parametrize(
@@ -70,3 +80,17 @@ def test_a_map_survives_json():
 def test_other_parameters_are_refused(slope, intercepts, message):
     with pytest.raises(ValueError, match=message):
         OrdinalMap(slope, intercepts)
+
+
+@pytest.mark.parametrize(
+    ("knots", "heights", "message"),
+    [
+        ([0.0, 1.0], None, "heights must be two or more finite numbers that rise"),
+        ([0.0, 0.0], [0.0, 1.0], "knots must be two or more finite numbers that rise"),
+        ([0.0, np.nan], [0.0, 1.0], "knots must be two or more finite numbers that rise"),
+        ([0.0, 1.0], [0.0, 1.0, 2.0], "knots and heights must have one shape"),
+    ],
+)
+def test_other_changes_of_unit_are_refused(knots, heights, message):
+    with pytest.raises(ValueError, match=message):
+        OrdinalMap(1.0, [0.0], knots, heights)

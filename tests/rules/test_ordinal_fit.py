@@ -49,6 +49,17 @@ def test_the_fit_is_the_minimum_of_the_penalised_likelihood(n, k, weighted):
     np.testing.assert_allclose(fitted.intercepts, intercepts, rtol=2e-4, atol=2e-3)
 
 
+def test_scores_in_an_odd_unit_get_the_unit_in_which_they_are_normal():
+    rng = np.random.default_rng(8)
+    scores, codes = draw(rng, 600, 4)
+    (fitted,) = fit_ordinal_maps(scores, codes, 4)
+    assert fitted.knots is None
+    odd = np.exp((scores - 50) / 6)
+    (changed,) = fit_ordinal_maps(odd, codes, 4)
+    assert changed.knots is not None
+    np.testing.assert_allclose(np.exp(changed.log_proba(odd)), np.exp(fitted.log_proba(scores)), atol=0.05)
+
+
 def test_derivatives_are_finite_differences():
     rng = np.random.default_rng(0)
     problem = ordinal_fit._Problem(rng.normal(size=20), rng.random((2, 20, 4)))
@@ -152,3 +163,21 @@ def test_scores_the_wrong_way_round_are_refused_and_noise_is_not():
     odd = codes.copy()
     odd[order[:3]], odd[order[-3:]] = 2, 0
     assert fit_ordinal_maps(scores, odd, 3, masks=masks)[1].slope > 0
+
+
+def test_an_empty_resample_has_a_map_and_no_labels_are_refused():
+    scores, codes = np.arange(10.0), np.arange(10) // 4
+    _, empty = fit_ordinal_maps(scores, codes, 3, masks=np.zeros((1, 10), dtype=bool))
+    np.testing.assert_allclose(np.exp(empty.log_proba(scores)).mean(axis=0), 1 / 3, atol=0.05)
+    with pytest.raises(ValueError, match="y must have a label for at least one row with a finite score"):
+        fit_ordinal_maps(scores, np.full(10, -1), 3)
+
+
+def test_an_outlier_does_not_turn_the_scores_round():
+    """In its own unit the score falls with the grade, because of one row; in that of normal scores it rises."""
+    rng = np.random.default_rng(9)
+    scores, codes = draw(rng, 200, 3)
+    scores[np.flatnonzero(codes == 0)[0]] = 1e6
+    (fitted,) = fit_ordinal_maps(scores, codes, 3)
+    assert fitted.knots is not None
+    assert np.corrcoef(fitted.log_proba(scores)[:, 2], codes)[0, 1] > 0.5

@@ -12,7 +12,7 @@ from laws.solver_promises import objective_of
 from metricwise.metrics.aim import make_objective
 from metricwise.metrics.averages import group_outputs
 from metricwise.solvers import cut_points
-from metricwise.solvers.cut_points import ScoreProfile, SortedScores, best_of_linear, mean_thresholds, search_cuts
+from metricwise.solvers.cut_points import ScoreProfile, SortedScores, average_thresholds, best_of_linear, search_cuts
 
 # Metrics without a programme, which are climbed.
 CLIMBED = ("mcc", "min_recall", "Minimum")
@@ -229,12 +229,24 @@ def test_thresholds_lie_between_scores_even_where_no_number_does():
         np.testing.assert_array_equal(scores > threshold, np.arange(5) >= position)
 
 
-def test_mean_thresholds_average_shares_of_rows():
+def test_average_thresholds_are_those_of_average_shares_of_rows():
     profile = ScoreProfile(np.arange(10.0), np.ones((10, 2)))
-    assert mean_thresholds(profile, np.array([[2.5], [4.5]])) == pytest.approx([3.5])
+    assert average_thresholds(profile, np.array([[2.5], [4.5]])) == pytest.approx([3.5])
+    assert average_thresholds(profile, np.array([[1.5], [2.5], [4.5], [9.5]])) == pytest.approx([3.5])
     stretched = ScoreProfile(np.exp(np.arange(10.0)), np.ones((10, 2)))
-    threshold = mean_thresholds(stretched, np.exp(np.array([[2.5], [4.5]])))
+    threshold = average_thresholds(stretched, np.exp(np.array([[2.5], [4.5]])))
     assert np.sum(stretched.scores <= threshold) == 4
-    # A grade that no resample uses stays empty; one that some of them use lies beyond the rows only in part.
-    assert mean_thresholds(profile, np.array([[-np.inf, np.inf]] * 3)).tolist() == [-np.inf, np.inf]
-    assert mean_thresholds(profile, np.array([[-np.inf], [1.5]])) == pytest.approx([0.5])
+    # A grade that no resample uses stays empty; one that half of them use lies beyond the rows only in part.
+    assert average_thresholds(profile, np.array([[-np.inf, np.inf]] * 3)).tolist() == [-np.inf, np.inf]
+    assert average_thresholds(profile, np.array([[-np.inf], [1.5]])) == pytest.approx([0.5])
+
+
+def test_averages_stay_ascending_and_near_the_scores():
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        scores = np.unique(rng.normal(size=rng.integers(1, 9)))
+        profile = ScoreProfile(scores, rng.random((len(scores), 3)) + 0.01)
+        cuts = np.sort(rng.integers(0, len(scores) + 1, (5, 2)), axis=1)
+        averages = average_thresholds(profile, profile.thresholds(cuts))
+        assert averages[0] <= averages[1]
+        assert (averages[np.isfinite(averages)] >= scores[0] - 4).all()

@@ -1,4 +1,4 @@
-"""Proportional odds: the probabilities of K ordered grades as a function of one score.
+"""Proportional odds: the probabilities of K ordered grades as a function of one score, or of a change of its unit.
 
 Must not know labels or how the map is fitted.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ _MAX_PARAMETER = 1e100  # far beyond anything that is fitted; products and diffe
 
 @dataclass(frozen=True, eq=False)
 class OrdinalMap:
-    """Probabilities of ordered grades by proportional odds, ``P(y > k | z) = sigmoid(slope * z - intercepts[k])``.
+    """Probabilities of ordered grades by proportional odds, ``P(y > k | z) = sigmoid(slope * u(z) - intercepts[k])``.
 
     Parameters
     ----------
@@ -32,6 +32,9 @@ class OrdinalMap:
         Positive.
     intercepts : array-like of shape (K - 1,)
         Ascending. A grade between two equal ones has probability 0.
+    knots, heights : array-like of shape (J,), optional
+        An increasing change of unit u, by its heights at knots of the score, both rising: linear in between, and
+        beyond the ends as next to them. Without it, ``u(z) = z``.
 
     See Also
     --------
@@ -52,6 +55,8 @@ class OrdinalMap:
 
     slope: float
     intercepts: FloatArray
+    knots: FloatArray | None = None
+    heights: FloatArray | None = None
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -67,6 +72,11 @@ class OrdinalMap:
             raise InvalidParameter("intercepts", "be ascending", intercepts.tolist())
         object.__setattr__(self, "slope", slope)
         object.__setattr__(self, "intercepts", intercepts)
+        if self.knots is not None or self.heights is not None:
+            for name in ("knots", "heights"):
+                object.__setattr__(self, name, _rising(getattr(self, name), name))
+            if len(cast(FloatArray, self.knots)) != len(cast(FloatArray, self.heights)):
+                raise InvalidParameter("knots", problem="knots and heights must have one shape (J,)")
 
     @property
     def n_classes(self) -> int:
@@ -79,6 +89,17 @@ class OrdinalMap:
         with np.errstate(divide="ignore"):
             inner = np.log(-np.expm1(-np.diff(self.intercepts)))
         return np.concatenate([[0.0], inner, [0.0]])
+
+    def change_unit(self, scores: FloatArray) -> FloatArray:
+        """Return u(z) of scores (N,)."""
+        if self.knots is None or self.heights is None:
+            return scores
+        changed = np.interp(scores, self.knots, self.heights)
+        first, last = (np.diff(self.heights) / np.diff(self.knots))[[0, -1]]
+        with np.errstate(over="ignore"):
+            changed += first * np.minimum(scores - self.knots[0], 0.0)
+            changed += last * np.maximum(scores - self.knots[-1], 0.0)
+        return np.asarray(changed)
 
     def log_proba(self, scores: ArrayLike) -> FloatArray:
         """Return the logarithms of the probabilities of the grades.
@@ -97,7 +118,7 @@ class OrdinalMap:
         """
         scores = np.asarray(scores, dtype=np.float64)
         with np.errstate(over="ignore"):
-            odds = self.slope * scores[:, None] - self.intercepts
+            odds = self.slope * self.change_unit(scores)[:, None] - self.intercepts
         out = np.tile(self._log_widths, (len(scores), 1))
         out[:, 1:] -= np.logaddexp(0.0, -odds)  # above the intercept below
         out[:, :-1] -= np.logaddexp(0.0, odds)  # below the intercept above
@@ -105,16 +126,24 @@ class OrdinalMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as a dict of JSON types."""
-        return {"slope": self.slope, "intercepts": self.intercepts.tolist()}
+        data = {"slope": self.slope, "intercepts": self.intercepts.tolist()}
+        if self.knots is not None and self.heights is not None:
+            data |= {"knots": self.knots.tolist(), "heights": self.heights.tolist()}
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> OrdinalMap:
         """Return the map that :meth:`to_dict` has described."""
-        return cls(data["slope"], data["intercepts"])
+        return cls(data["slope"], data["intercepts"], data.get("knots"), data.get("heights"))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, OrdinalMap):
-            return NotImplemented
-        return self.slope == other.slope and np.array_equal(self.intercepts, other.intercepts)
+        return isinstance(other, OrdinalMap) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def _rising(values: ArrayLike | None, name: str) -> FloatArray:
+    array = np.array(() if values is None else values, dtype=np.float64)
+    if array.ndim != 1 or len(array) < 2 or not (np.abs(array) <= _MAX_PARAMETER).all() or (np.diff(array) <= 0).any():
+        raise InvalidParameter(name, "be two or more finite numbers that rise, or None with the other one None")
+    return array

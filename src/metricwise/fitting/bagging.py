@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
+from ..core.probabilities import Probabilities
 from ..data.sources.memory import MemorySource
 from ..kernels import tally
 from ..oracles.problem import FitStrategy, InMemory
@@ -273,13 +274,8 @@ class Bag(Protocol):
         """Whether decisions are drawn."""
         ...
 
-    @property
-    def link(self) -> TemperatureScaling | None:
-        """The link of all resamples, of R * M outputs; None if probabilities are not recalibrated."""
-        ...
-
-    def mean_link(self, which: NDArray[np.bool_]) -> TemperatureScaling | None:
-        """Return the mean of the links of some of the resamples, a mask (R,)."""
+    def recalibrate(self, problem: InMemory, rows: IntArray, which: NDArray[np.bool_]) -> Probabilities | None:
+        """Return the probabilities of some rows as some of the resamples recalibrate them; None if they do not."""
         ...
 
     def decide(self, problem: InMemory, which: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -327,6 +323,11 @@ class BaggedRule:
         temperature = self.link.temperature.reshape(shape)[which].mean(axis=0)
         bias = self.link.bias.reshape(*shape, self.link.n_classes)[which].mean(axis=0)
         return TemperatureScaling(temperature, bias, self.link.floor)
+
+    def recalibrate(self, problem: InMemory, rows: IntArray, which: NDArray[np.bool_]) -> Probabilities | None:
+        """Return the probabilities of some rows behind the mean link of some of the resamples; None without links."""
+        link = self.mean_link(which)
+        return None if link is None else link.view(problem.source.rows.proba.take(rows)).recalibrated()
 
     def decide(self, problem: InMemory, which: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the decisions, codes (N, M), of the one rule that some of the resamples make together.

@@ -16,14 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.notes import NoteKind, note_list
+from ..core.probabilities import Probabilities
 from ..inference.results import Gain
 from ..metrics.objective import Objective
 from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
-from ..rules.calibration import TemperatureScaling, link_or_base
+from ..rules.calibration import link_or_base
 from ..rules.cut_points import cut_point_rule
+from ..rules.decisions import bisect_grades
 from ..rules.metadata import RuleMetadata
 from ..rules.ordinal_fit import fit_ordinal_maps
-from ..solvers.cut_points import CutSearch, ScoreProfile, SortedScores, mean_thresholds, search_cuts
+from ..solvers.cut_points import (
+    MAX_PAIRED_SCORES,
+    CutSearch,
+    ScoreProfile,
+    SortedScores,
+    average_thresholds,
+    search_shown_cuts,
+)
 from ..solvers.result import Certificate, Outcome
 from .bagging import Resamples, draw
 from .metadata import metadata_of
@@ -36,6 +45,10 @@ __all__ = ["fit_cut_points", "has_cut_points"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
+
+_MAX_RESAMPLE_PAIRS = (
+    128  # distinct scores of which all pairs are tried in a resample: the average smooths what is lost
+)
 
 
 def has_cut_points(task: FitTask) -> bool:
@@ -69,15 +82,16 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     bags = _fit_bags(resamples, task.recipes)
     names = [str(recipe) for recipe in task.recipes]
     if whole and len(bags) > 1:  # else all rows are fitted once, by the better recipe
-        bags, names = [_CutBag.merged(bags), *bags], [" and ".join([names[0], task.recipes[-1].confusion]), *names]
+        together = np.concatenate([bag.thresholds for bag in bags], axis=1)
+        bags = [_CutBag(together, bags[0].profile, bags[0].proba)]
+        names = [" and ".join([names[0], *(recipe.confusion for recipe in task.recipes[1:])])]
     task.stage("evaluating rules on rows left out")
     best, gain, value, candidates = judge_bags(resamples, bags, names, task.seed)
     task.stage("fitting all rows")
     name = "argmax" if gain is None else names[best]
     metadata = metadata.updated(recipe=name)
     if gain is None:
-        argmax = replace(argmax_rule(problem), metadata=metadata)
-        fitted = _count_rule(problem, argmax, Outcome.ARGMAX)
+        fitted = _count_cuts(problem, _argmax_cuts(problem), metadata, Outcome.ARGMAX)
     elif whole:
         fitted = _count_cuts(problem, bags[best].mean(np.ones(resamples.n_resamples, dtype=bool))[None], metadata)
     else:
@@ -96,11 +110,14 @@ def fit_cut_points(task: FitTask) -> FittedRule:
 
 @dataclass(frozen=True, eq=False)
 class _CutBag:
-    """Thresholds (R, K - 1) that a recipe fits to R resamples, and the profile of all rows that averages them."""
+    """Thresholds (R, P, K - 1) that P recipes fit to R resamples, and the profile of all rows that averages them.
+
+    `proba` (R, N, K) are the probabilities of all rows by the map that is fitted to each resample, if there are any.
+    """
 
     thresholds: FloatArray
     profile: ScoreProfile
-    link: None = None
+    proba: FloatArray | None = None
 
     @property
     def n_resamples(self) -> int:
@@ -112,39 +129,34 @@ class _CutBag:
         """Whether decisions are drawn: never."""
         return False
 
-    def mean_link(self, which: BoolArray) -> TemperatureScaling | None:
-        """Return None: decisions are taken by the score itself."""
-        return None
+    def recalibrate(self, problem: InMemory, rows: IntArray, which: BoolArray) -> Probabilities | None:
+        """Return the mean probabilities of some rows by the maps of some of the resamples; None without maps."""
+        if self.proba is None:
+            return None
+        return Probabilities((self.proba[which][:, rows].mean(axis=0)[:, None, :],), problem.schema.n_classes)
 
     def mean(self, which: BoolArray) -> FloatArray:
         """Return the mean thresholds (K - 1,) of some of the resamples, a mask (R,)."""
-        return mean_thresholds(self.profile, self.thresholds[which])
+        return average_thresholds(self.profile, np.concatenate(self.thresholds[which]))
 
     def decide(self, problem: InMemory, which: BoolArray) -> IntArray:
         """Return the decisions, codes (N, 1), by the mean thresholds of some of the resamples."""
         return np.asarray((_scores(problem)[:, None] > self.mean(which)).sum(axis=1)[:, None])
-
-    @classmethod
-    def merged(cls, bags: Sequence[_CutBag]) -> _CutBag:
-        """Return the bag of the mean rule of several bags in each resample."""
-        pairs = zip(*(bag.thresholds for bag in bags), strict=True)
-        means = [mean_thresholds(bags[0].profile, np.stack(pair)) for pair in pairs]
-        return cls(np.stack(means), bags[0].profile)
 
 
 def _fit_bags(resamples: Resamples, recipes: Sequence[FitStrategy]) -> list[_CutBag]:
     """Fit the thresholds of recipes to every resample."""
     problem, kept = resamples.problem, resamples.kept
     counted = _Counted.of(problem)
-    maps = counted.log_probabilities(kept) if any(recipe.confusion != "labels" for recipe in recipes) else None
+    maps = counted.probabilities(kept) if any(recipe.confusion != "labels" for recipe in recipes) else None
     everyone = counted.profile(FitStrategy("labels"))
     bags = []
     for recipe in recipes:
         thresholds = []
         for r, rows in enumerate(kept):
             profile = counted.profile(recipe, rows.astype(np.float64), None if maps is None else maps[r])
-            thresholds.append(profile.thresholds(_search(problem, profile).cuts))
-        bags.append(_CutBag(np.stack(thresholds), everyone))
+            thresholds.append(profile.thresholds(_search(problem, profile, _MAX_RESAMPLE_PAIRS).cuts))
+        bags.append(_CutBag(np.stack(thresholds)[:, None], everyone, maps))
     return bags
 
 
@@ -173,14 +185,14 @@ class _Counted:
     def n_classes(self) -> int:
         return self.problem.schema.width
 
-    def log_probabilities(self, kept: BoolArray | None = None) -> list[FloatArray]:
-        """Return the log-probabilities (N, K) of the map that is fitted to each resample, or to all rows."""
+    def probabilities(self, kept: BoolArray | None = None) -> FloatArray:
+        """Return the probabilities (R, N, K) by the map that is fitted to each resample, (1, N, K) to all rows."""
         rows = self.problem.source.rows
         maps = fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency)
-        return [fitted.log_proba(self.scores) for fitted in (maps if kept is None else maps[1:])]
+        return np.exp([fitted.log_proba(self.scores) for fitted in (maps if kept is None else maps[1:])])
 
     def profile(
-        self, recipe: FitStrategy, share: FloatArray | None = None, log_proba: FloatArray | None = None
+        self, recipe: FitStrategy, share: FloatArray | None = None, proba: FloatArray | None = None
     ) -> ScoreProfile:
         """Return what a recipe counts of rows, each with a share (N,)."""
         weight = self.problem.source.rows.weight
@@ -188,9 +200,8 @@ class _Counted:
             share = weight if share is None else share * weight
         if recipe.confusion == "labels":
             return self.sorted.by_labels(self.codes, self.n_classes, share)
-        assert log_proba is not None
+        assert proba is not None
         labelled = (self.codes >= 0).astype(np.float64)
-        proba = np.exp(log_proba)
         if recipe.confusion == "blended":
             return self.sorted.by_both(self.codes, proba, share)
         return self.sorted.by_probabilities(proba, labelled if share is None else labelled * share)
@@ -203,9 +214,9 @@ def _scores(problem: Problem) -> FloatArray:
     return proba.positive_column(0) if proba.scores is None else proba.scores.astype(np.float64)
 
 
-def _search(problem: Problem, profile: ScoreProfile) -> CutSearch:
+def _search(problem: Problem, profile: ScoreProfile, max_pairs: int = MAX_PAIRED_SCORES) -> CutSearch:
     """Return the best cuts of a profile."""
-    return search_cuts(profile, _objective(problem, profile))
+    return search_shown_cuts(profile, _objective(problem, profile), max_paired_scores=max_pairs)
 
 
 def _objective(problem: Problem, profile: ScoreProfile) -> Objective:
@@ -228,8 +239,8 @@ def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> F
             continue
         rows = _in_memory(part)
         counted = _Counted.of(rows)
-        log_proba = None if recipe.confusion == "labels" else counted.log_probabilities()[0]
-        profile = counted.profile(recipe, None, log_proba)
+        proba = None if recipe.confusion == "labels" else counted.probabilities()[0]
+        profile = counted.profile(recipe, None, proba)
         searches.append(_search(rows, profile))
         cuts.append(profile.thresholds(searches[-1].cuts))
     exact = all(search.exact for search in searches)
@@ -253,6 +264,13 @@ def _in_memory(problem: Problem) -> InMemory:
     """Return the rows of a problem: all that are in memory, a sample of others."""
     in_memory = problem.source.capacity is None
     return problem.sample(problem.n_rows if in_memory else MAX_ROWS, 0)
+
+
+def _argmax_cuts(problem: Problem) -> FloatArray:
+    """Return the cut points (1, K - 1) of the most probable grade by the map."""
+    ordinal = problem.schema.input.ordinal
+    assert ordinal is not None
+    return bisect_grades(ordinal)[None]
 
 
 def _count_cuts(

@@ -460,17 +460,19 @@ def calibrated_gain(table: _OutOfBagScores, codes: NDArray[Any]) -> float | None
     """
     judge, bag = table.judge, table.bags[table.best]
     problem = judge.problem
-    recalibrated = bag.link is not None and problem.prior is None and not bag.is_randomized
-    if not (recalibrated and problem.aim.metric.traits.smooth) or judge.by_row or isinstance(judge, _BlockJudge):
+    if bag.is_randomized or problem.prior is not None or not problem.aim.metric.traits.smooth:
+        return None
+    if judge.by_row or isinstance(judge, _BlockJudge):
         return None
     rows = problem.source.rows
     assert rows.codes is not None
     labelled = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
     blocks = [np.empty(block.shape) for block in rows.proba.blocks]
     for left_out, which in zip(table.resamples.rows, table.resamples.left_out.T, strict=True):
-        link = bag.mean_link(which)
-        assert link is not None
-        for block, part in zip(blocks, link.view(rows.proba.take(left_out)).recalibrated().blocks, strict=True):
+        recalibrated = bag.recalibrate(problem, left_out, which)
+        if recalibrated is None:
+            return None
+        for block, part in zip(blocks, recalibrated.blocks, strict=True):
             block[left_out] = part
     proba = replace(rows.proba, blocks=tuple(blocks), link=None)
     width, n_extra = problem.schema.decision_width, problem.schema.n_extra

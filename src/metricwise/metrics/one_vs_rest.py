@@ -50,8 +50,10 @@ class Terms(NamedTuple):
 
     def of(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
         """Return its value for each class, shape (..., K)."""
-        shares = (hit, true, predicted, true.sum(axis=-1, keepdims=True))
-        counted = [weight * share for weight, share in zip(self, shares, strict=True) if weight != 0]
+        shares = ((self.hit, hit), (self.true, true), (self.predicted, predicted))
+        counted = [weight * share for weight, share in shares if weight != 0]
+        if self.total != 0:
+            counted.append(self.total * true.sum(axis=-1, keepdims=True))
         value = reduce(np.add, counted) if counted else np.zeros(())
         return np.broadcast_to(value, np.broadcast_shapes(hit.shape, true.shape, predicted.shape))
 

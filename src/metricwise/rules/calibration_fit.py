@@ -37,7 +37,7 @@ _MIN_POOLED_OUTPUTS = 5
 _SHARED_STRENGTH = 5.0
 LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
 _MAX_POOLED_ENTRIES = 100_000  # entries that the common link is fitted to, before those are sampled by class
-_MIN_TEMPERATURE = 0.05  # of logits that vary by more than 1, in units of their standard deviation
+_MIN_TEMPERATURE = 0.05  # less for logits that are further out than the floor of probabilities, in proportion
 _START_SPREAD = 3.0  # standard deviation of logits behind the temperature that a fit starts from: steeper, all saturate
 _INFINITE_LOGIT = 1e30  # from which on a logit stands for infinity
 _FENCE = 1.5  # interquartile ranges from the quartiles to the bounds of logits that are far out, as in a box plot
@@ -379,8 +379,9 @@ class _Shared:
             weight *= rows.weight
         least, start = np.full(len(logits), _MIN_TEMPERATURE), np.full(len(logits), np.inf)
         if rows.proba.of_logits:
-            spread = logits.std(axis=(1, 2))
-            least, start = least / np.maximum(spread, 1.0), _START_SPREAD / np.maximum(spread, 1e-300)
+            farthest = np.abs(logits).max(axis=(1, 2), initial=0.0)
+            least *= np.minimum(-np.log(TemperatureScaling.floor) / np.maximum(farthest, 1e-300), 1.0)
+            start = _START_SPREAD / np.maximum(logits.std(axis=(1, 2)), 1e-300)
         return cls(logits, codes, true_logit, weight, rows.weight, rows.frequency, least, start)
 
 

@@ -416,17 +416,23 @@ INPUT = JsonField(
 
 def _read_ordinal_map(value: Any, name: str) -> OrdinalMap:
     document = read_object(value, name)
-    check_keys(document, ("slope", "intercepts"), name)
+    bent = tuple(key for key in ("knots", "heights") if key in document)
+    check_keys(document, ("slope", "intercepts", *bent), name)
     slope = float(read_numbers(document["slope"], f"{name}.slope", 0))
-    return OrdinalMap(slope, read_numbers(document["intercepts"], f"{name}.intercepts", 1))
+    return OrdinalMap(slope, *(read_numbers(document[key], f"{name}.{key}", 1) for key in ("intercepts", *bent)))
 
 
 ORDINAL_MAP = JsonField(
     "ordinal_map",
     object_of(
-        {"slope": {"type": "number", "exclusiveMinimum": 0}, "intercepts": array_of(_NUMBER)},
-        "Rows have one score z for all classes, which are ordered: P(class > k) is sigmoid(slope * z - intercepts[k]), "
-        "and the logarithms of the probabilities of the classes are the logits. Omitted if rows have no such score.",
+        {
+            "slope": {"type": "number", "exclusiveMinimum": 0},
+            **dict.fromkeys(("intercepts", "knots", "heights"), array_of(_NUMBER)),
+        },
+        "Rows have one score z for all classes, which are ordered: P(class > k) is sigmoid(slope * u(z) - "
+        "intercepts[k]), and the logarithms of the probabilities of the classes are the logits. u is z, or runs "
+        "through heights at knots of z, on straight lines. Omitted if rows have no such score.",
+        optional=("knots", "heights"),
     ),
     _read_ordinal_map,
     lambda ordinal_map, name: json_value(ordinal_map.to_dict(), name),

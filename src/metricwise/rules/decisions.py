@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.inputs import MAX_LOGIT
 from ..core.losses import Loss
+from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..data.row_costs import table_of
 
@@ -82,10 +83,33 @@ def bisect_changes(
     return at_zero, at_one, np.where(at_zero == at_one, np.nan, _floats(low))
 
 
+def bisect_grades(ordinal: OrdinalMap) -> FloatArray:
+    """Return the cut points (K - 1,) of the score at which the most probable grade of a map changes.
+
+    Along the score the most probable grade rises: the logarithm of the odds of a grade against a lower one does.
+    """
+    grades = np.arange(ordinal.n_classes - 1)
+    low, high = (np.full(len(grades), number) for number in _bits(-MAX_LOGIT[8], MAX_LOGIT[8]))
+
+    def above(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.asarray(ordinal.log_proba(_floats(numbers)).argmax(axis=1) > grades)
+
+    at_low, at_high = above(low), above(high)
+    while (high > low + 1).any():
+        middle = _middle(low, high)
+        risen = above(middle)
+        low, high = np.where(risen, low, middle), np.where(risen, middle, high)
+    return np.where(at_low, -np.inf, np.where(at_high, _floats(low), np.inf))
+
+
 def _ends(link: kernels.LinkArrays | None) -> tuple[np.int64, np.int64]:
     """Return the ordered numbers of the smallest and the largest p, probabilities or log-odds."""
     limit = MAX_LOGIT[8]
-    low, high = (0.0, 1.0) if link is None or not link.of_logits else (-limit, limit)
+    return _bits(0.0, 1.0) if link is None or not link.of_logits else _bits(-limit, limit)
+
+
+def _bits(low: float, high: float) -> tuple[np.int64, np.int64]:
+    """Return the ordered numbers of two floats."""
     bits = np.array([low, high]).view(np.int64)
     first, last = np.where(bits < 0, bits ^ _ALL_BUT_SIGN, bits)
     return first, last

@@ -96,8 +96,8 @@ class CostRule(Rule):
     abstain_label: Any = None
     abstain_cost: float | None = None
     metadata: RuleMetadata = NO_METADATA
-    input: str = "probabilities"
-    ordinal_map: OrdinalMap | None = None
+    input: str = field(default="probabilities", repr=False)
+    ordinal_map: OrdinalMap | None = field(default=None, repr=False)
     multioutput: bool = field(init=False, repr=False, default=False)
     output_names: tuple[str, ...] | None = field(init=False, repr=False, default=None)
     schema: Schema = field(init=False, repr=False)

@@ -1,11 +1,15 @@
 """Fit of proportional odds to one score and labels of K ordered grades, by penalised maximum likelihood.
 
-One damped Newton method, batched over resamples of the rows. Must not know losses or metrics.
+One damped Newton method, batched over resamples of the rows, for the score in its own unit or in one in which it is
+normally distributed. Must not know losses or metrics.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,11 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _MAX_BINS = 1000  # more distinct scores are merged into so many of equal frequency: K numbers are fitted
+# Knots of the unit in which scores are normally distributed. On eight real sets of grades, with two regressors and four
+# metrics, the likelier of both units did as well as the score itself (bags of labels and expected counts: 0.6941 for
+# both on new rows), and lost little if the score was spoilt by exp(1.5 z) (0.6932), where the score itself had 0.6838.
+_MAX_KNOTS = 64
+_MIN_GAIN = 3.0  # nats of likelihood for which the map is given these knots
 _SMOOTHING = 1.0  # rows, spread over all scores and grades
 _PRIOR_DEVIATION = 2.0  # of the logarithm of the slope per standard deviation of the score, around 0
 _REVERSED = 3.0  # standard errors below 0 from which a slope is taken for one of scores the wrong way round
@@ -43,8 +52,9 @@ def fit_ordinal_maps(
         - sum_n w_n log P(y_n | x_n)  -  1 / (N K) sum_n sum_k log P(k | x_n)  +  (log s)^2 / (2 * 2^2)
 
     with standardised scores x: the second term is worth one row, and leaves grades without labels a small interval.
-    Weights are scaled to sum to their effective number of rows, ``(sum w)^2 / sum w^2``. Rows whose score is infinite
-    are certain, and left out.
+    The same is fitted to normal scores (the normal quantiles of the ranks, as a function with up to 64 knots), for
+    scores in a unit that odds do not rise evenly in, and taken if it is clearly likelier. Weights are scaled to sum to
+    their effective number of rows, ``(sum w)^2 / sum w^2``. Rows whose score is infinite are certain, and left out.
 
     Parameters
     ----------
@@ -83,72 +93,124 @@ def fit_ordinal_maps(
     used = (codes >= 0) & np.isfinite(scores)
     if weight is not None:
         used &= weight > 0
-    scores = np.asarray(scores[used], dtype=np.float64)
-    codes = codes[used]
-    weight = None if weight is None else weight[used]
-    frequency = None if frequency is None else frequency[used]
-    center, scale = _location(scores, weight)
-    bins = _Bins.of((scores - center) / scale)
-
-    def problem(kept: BoolArray) -> _Problem:
-        return _Problem(bins.centers, np.stack([bins.counts(codes, n_classes, weight, frequency, row) for row in kept]))
-
-    everywhere = problem(np.ones((1, len(scores)), dtype=bool))
-    _check_direction(everywhere)
-    theta = _newton(everywhere, everywhere.start())
+    if not used.any():
+        raise InvalidParameter("y", "have a label for at least one row with a finite score")
+    rows = _Rows.of(np.asarray(scores[used], dtype=np.float64), codes[used], n_classes)
+    rows = replace(rows, weight=_taken(weight, used), frequency=_taken(frequency, used))
+    theta, unit = _fit_all(rows)
     if masks is not None and len(masks):
-        resampled = problem(masks[:, used])
-        theta = np.concatenate([theta, _newton(resampled, np.repeat(theta, len(masks), axis=0))])
-    slopes = np.exp(theta[:, 0]) / scale
-    intercepts = theta[:, 1:] + slopes[:, None] * center
-    return [OrdinalMap(float(s), np.maximum.accumulate(b)) for s, b in zip(slopes, intercepts, strict=True)]
+        counts = np.concatenate([rows.counts(kept) for kept in masks[:, used]])
+        theta = np.concatenate([theta, _newton(_Problem(unit.scores, counts), np.repeat(theta, len(masks), axis=0))])
+    return [unit.make_map(float(np.exp(row[0])), row[1:]) for row in theta]
 
 
-def _location(scores: FloatArray, weight: FloatArray | None) -> tuple[float, float]:
-    """Return mean and standard deviation; 0 and 1 where there is nothing to standardise."""
-    if len(scores) == 0:
-        return 0.0, 1.0
-    center = float(np.average(scores, weights=weight))
-    scale = float(np.sqrt(np.average((scores - center) ** 2, weights=weight)))
-    return center, scale if scale > 1e-12 * max(1e-300, abs(center)) else 1.0
+def _taken(values: FloatArray | None, rows: BoolArray) -> FloatArray | None:
+    return None if values is None else values[rows]
 
 
 @dataclass(frozen=True, eq=False)
-class _Bins:
-    """Standardised scores, merged where there are many: `centers` (B,), and the bin (N,) of each row."""
+class _Unit:
+    """Scores (B,) in a unit that is fitted, and the map in the user's unit from slope and intercepts in this one."""
+
+    scores: FloatArray
+    make_map: Callable[[float, FloatArray], OrdinalMap]
+
+
+def _fit_all(rows: _Rows) -> tuple[FloatArray, _Unit]:
+    """Return the parameters (1, K) of the fit to all rows, and its unit."""
+    units, counts = rows.units, rows.counts(None)
+    problems = [_Problem(unit.scores, counts) for unit in units]
+    if all(problem.is_reversed for problem in problems):
+        raise InvalidParameter(
+            "proba",
+            problem="larger must mean more of the class, but these scores fall as the grades rise",
+            remedy="pass -scores",
+        )
+    fits = [_newton(problem, problem.start()) for problem in problems]
+    values = [problem.evaluate(theta, np.arange(1))[0][0] for problem, theta in zip(problems, fits, strict=True)]
+    likelier = -1 if values[-1] < values[0] - _MIN_GAIN else 0
+    return fits[likelier], units[likelier]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows with a label and a finite score; `centers` (B,) are the scores, merged if many, `place` (N,) their rows'."""
 
     centers: FloatArray
     place: NDArray[np.intp]
+    codes: NDArray[Any]
+    n_classes: int
+    weight: FloatArray | None = None
+    frequency: FloatArray | None = None
 
     @classmethod
-    def of(cls, scores: FloatArray) -> _Bins:
+    def of(cls, scores: FloatArray, codes: NDArray[Any], n_classes: int) -> _Rows:
         distinct, place = np.unique(scores, return_inverse=True)
         place = place.reshape(-1)
         if len(distinct) <= _MAX_BINS:
-            return cls(distinct, place)
+            return cls(distinct, place, codes, n_classes)
         rows = np.bincount(place)
         quantile = (np.cumsum(rows) - rows / 2) * _MAX_BINS // len(scores)
         _, part = np.unique(quantile, return_inverse=True)
         place = part.reshape(-1)[place]
-        return cls(np.bincount(place, scores) / np.bincount(place), place)
+        return cls(np.bincount(place, scores) / np.bincount(place), place, codes, n_classes)
 
-    def counts(
-        self,
-        codes: NDArray[Any],
-        n_classes: int,
-        weight: FloatArray | None,
-        frequency: FloatArray | None,
-        kept: BoolArray,
-    ) -> FloatArray:
-        """Return the effective rows of each grade in each bin, (B, K), smoothed, of the rows kept."""
-        cells = self.place[kept] * n_classes + codes[kept]
-        weights = None if weight is None else weight[kept]
-        counts = np.bincount(cells, weights, len(self.centers) * n_classes).reshape(-1, n_classes).astype(np.float64)
-        total = counts.sum()
-        if weights is not None and total > 0:
-            counts *= total / np.sum(weights**2 if frequency is None else weights**2 / frequency[kept])
-        shares = counts.sum(axis=1, keepdims=True) / max(counts.sum(), np.finfo(np.float64).tiny)
-        return np.asarray(counts + _SMOOTHING / n_classes * shares)
+    def counts(self, kept: BoolArray | None) -> FloatArray:
+        """Return the effective rows of each grade at each score, (1, B, K), smoothed, of the rows kept or of all."""
+        place, codes, weight, frequency = self.place, self.codes, self.weight, self.frequency
+        if kept is not None:
+            place, codes, weight, frequency = place[kept], codes[kept], _taken(weight, kept), _taken(frequency, kept)
+        shape = (1, len(self.centers), self.n_classes)
+        cells = place * self.n_classes + codes
+        counts = np.bincount(cells, weight, shape[1] * shape[2]).reshape(shape).astype(np.float64)
+        if weight is not None and counts.any():
+            counts *= counts.sum() / np.sum(weight**2 if frequency is None else weight**2 / frequency)
+        shares = counts.sum(axis=2, keepdims=True) / counts.sum() if counts.any() else 1 / len(self.centers)
+        return np.asarray(counts + _SMOOTHING / self.n_classes * shares)
+
+    @cached_property
+    def _share(self) -> FloatArray:
+        """The share (B,) of all rows at each score."""
+        mass = np.bincount(self.place, self.weight, len(self.centers)).astype(np.float64)
+        return np.asarray(mass / mass.sum())
+
+    @property
+    def units(self) -> list[_Unit]:
+        """The unit of the score, standardised, and that of normal scores, if there are enough to tell."""
+        center, scale = self._location
+
+        def of_score(slope: float, intercepts: FloatArray) -> OrdinalMap:
+            return OrdinalMap(slope / scale, np.maximum.accumulate(intercepts + slope / scale * center))
+
+        units = [_Unit((self.centers - center) / scale, of_score)]
+        knots, heights = self._normal_knots
+        if len(knots) > 2 and (np.diff(knots) > 0).all():
+            unit_map = OrdinalMap(1.0, np.zeros(1), knots, heights)
+            units.append(
+                _Unit(
+                    unit_map.change_unit(self.centers),
+                    lambda slope, intercepts: OrdinalMap(slope, intercepts, knots, heights),
+                )
+            )
+        return units
+
+    @property
+    def _normal_knots(self) -> tuple[FloatArray, FloatArray]:
+        """Scores at the ends and at evenly spaced shares of the rows, and the normal quantiles of these shares."""
+        levels = np.cumsum(self._share) - self._share / 2
+        n_knots = min(_MAX_KNOTS, len(levels))
+        shares = (np.arange(n_knots) + 0.5) / n_knots
+        shares = shares[(shares > levels[0]) & (shares < levels[-1])]
+        shares = np.concatenate([levels[:1], shares, levels[-1:]])
+        heights = np.array([NormalDist().inv_cdf(share) for share in shares])
+        return np.interp(shares, levels, self.centers), heights
+
+    @property
+    def _location(self) -> tuple[float, float]:
+        """Mean and standard deviation of the scores; a deviation of 1 where there is none."""
+        center = float(self._share @ self.centers)
+        scale = float(np.sqrt(self._share @ (self.centers - center) ** 2))
+        return center, scale if scale > 1e-12 * abs(center) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +240,14 @@ class _Problem:
         shares = np.cumsum(self.counts.sum(axis=1), axis=1)
         below, total = shares[:, :-1], shares[:, -1:]
         return np.concatenate([np.zeros((len(shares), 1)), np.log(below / (total - below))], axis=1)
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the likelihood of the first fit clearly rises from a slope of 0 to negative ones."""
+        _, gradient, hessian = self.in_slope(np.zeros(1), self.flat()[:1, 1:], np.arange(1))
+        by_intercepts = np.linalg.solve(hessian[0, 1:, 1:], hessian[0, 1:, 0])
+        information = hessian[0, 0, 0] - hessian[0, 0, 1:] @ by_intercepts
+        return bool(information > 0 and gradient[0, 0] > _REVERSED * np.sqrt(information))
 
     def evaluate(self, theta: FloatArray, fits: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (F,), gradient (F, K) and a positive definite Hessian (F, K, K) of some fits."""
@@ -230,20 +300,6 @@ class _Problem:
         hessian[:, upper, upper - 1] -= curvature
         hessian[:, upper - 1, upper] -= curvature
         return np.where(crossed, np.inf, value), gradient, hessian
-
-
-def _check_direction(problem: _Problem) -> None:
-    """Refuse scores that fall as the grades rise: the likelihood then rises from a slope of 0 to negative ones."""
-    flat = problem.flat()
-    _, gradient, hessian = problem.in_slope(np.zeros(1), flat[:, 1:], np.arange(1))
-    fixed = np.linalg.solve(hessian[0, 1:, 1:], hessian[0, 1:, 0])
-    information = hessian[0, 0, 0] - hessian[0, 0, 1:] @ fixed
-    if gradient[0, 0] > _REVERSED * np.sqrt(max(information, 0.0)) and information > 0:
-        raise InvalidParameter(
-            "proba",
-            problem="larger must mean more of the class, but these scores fall as the grades rise",
-            remedy="pass -scores",
-        )
 
 
 def _newton(problem: _Problem, start: FloatArray) -> FloatArray:

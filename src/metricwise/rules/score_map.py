@@ -88,9 +88,8 @@ def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArr
     if slopes.sum() < -_REVERSED_ERRORS * error:
         raise InvalidParameter(
             "proba",
-            "have larger scores for more of the class: larger must mean more of the class",
-            "scores that are smaller there",
-            "pass -scores",
+            problem="larger must mean more of the class, but these scores are smaller for rows of the class",
+            remedy="pass -scores",
         )
 
 

@@ -100,8 +100,8 @@ class WeightedRule(Rule):
     metadata: RuleMetadata = NO_METADATA
     output_names: tuple[str, ...] | None = None
     abstain_label: Any = None
-    input: str = "probabilities"
-    ordinal_map: OrdinalMap | None = None
+    input: str = field(default="probabilities", repr=False)
+    ordinal_map: OrdinalMap | None = field(default=None, repr=False)
     schema: Schema = field(init=False, repr=False)
     kind: ClassVar[str] = "weighted"
     summary: ClassVar[str] = "One rule."
