@@ -7,6 +7,7 @@ ORDER = (
     "costs",
     "row_costs",
     "ordinal_grades",
+    "grades_from_a_score",
     "macro_f1_boosting",
     "worst_class_recall",
     "multilabel_tags",
