@@ -128,6 +128,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 def _fitted(model: Any) -> tuple[Any, Rule]:
     estimator, rule = model._fitted()
+    if rule.schema.input.is_logits:
+        raise InvalidParameter(
+            "rules",
+            problem=f"a {type(model).__name__} whose rule takes {rule.input} cannot be converted, because skl2onnx "
+            "returns probabilities",
+            remedy=f"fit it with {argument('response', 'predict_proba')}, or use to_onnx with append_to",
+        )
     if rule.is_randomized:
         raise InvalidParameter(
             "rules",

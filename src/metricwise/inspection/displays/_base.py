@@ -112,7 +112,7 @@ class RowsDisplay(ABC):
         if metrics is None and hasattr(estimator, "metric"):
             metrics = [estimator.metric]
             options |= {name: getattr(estimator, name, None) for name in ("average", "output_weight")}
-        details = Details.of_rows(rule, estimator.predict_proba(X), y, metrics, strict=False, **options)
+        details = Details.of_rows(rule, _rule_input(estimator, X), y, metrics, strict=False, **options)
         return cls.from_details(details).plot(ax=ax, **kwargs)
 
     @classmethod
@@ -159,3 +159,9 @@ class RowsDisplay(ABC):
             rule, proba, y_true, metrics, average=average, pos_label=pos_label, sample_weight=sample_weight
         )
         return cls.from_details(details).plot(ax=ax, **kwargs)
+
+
+def _rule_input(estimator: Any, X: Any) -> Any:
+    """Return what the rule of a fitted estimator takes: its probabilities, unless the estimator says otherwise."""
+    ask = getattr(estimator, "decision_input", None)
+    return estimator.predict_proba(X) if ask is None else ask(X)
