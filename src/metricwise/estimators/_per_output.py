@@ -146,6 +146,7 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, values[0])
         return self
 
+    @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
         """Return a list of M arrays of shape (N, classes of the output)."""
         check_is_fitted(self)

@@ -227,7 +227,7 @@ class LogProba(Response):
     """Log-probabilities of all classes, by `predict_log_proba`; -inf for a class that a fold lacks."""
 
     method = "predict_log_proba"
-    kind = "log_proba"
+    kind: ClassVar[InputKind] = "log_proba"
     absent = -np.inf
 
     def is_usable(self, blocks: Blocks) -> bool:
@@ -272,7 +272,7 @@ class Decision(Response):
     """Scores by `decision_function`: of the second of two classes, whose sign decides, or one against the rest each."""
 
     method = "decision_function"
-    kind = "scores"
+    kind: ClassVar[InputKind] = "scores"
 
     @property
     def input(self) -> Input:
@@ -370,7 +370,9 @@ def _margins(block: Block, classes: NDArray[Any]) -> Block:
 def _one_vs_one(reason: str) -> InvalidParameter:
     return InvalidParameter(
         "estimator",
-        problem=f"the estimator's decision_function must compare each class with the rest, not pairs of classes: {reason}",
+        problem=(
+            f"the estimator's decision_function must compare each class with the rest, not pairs of classes: {reason}"
+        ),
         remedy=(
             "use one-vs-rest values, such as those of SVC(decision_function_shape='ovr'), or "
             f"{argument('response', 'predict_proba')}"

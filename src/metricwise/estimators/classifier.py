@@ -55,8 +55,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     """Classifier whose decisions maximise a metric, based on any classifier with probabilities or scores.
 
     The estimator is fitted with cross-validation, the rule is optimised on the out-of-fold probabilities, or on
-    log-probabilities or scores (:func:`metricwise.optimize`), and the estimator is refitted on all rows. If no rule is expected to improve the
-    metric on new rows, argmax is kept.
+    log-probabilities or scores (:func:`metricwise.optimize`), and the estimator is refitted on all rows. If no rule is
+    expected to improve the metric on new rows, argmax is kept.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         The method of the estimator whose values the rule decides by. "auto" is `predict_proba`, unless the estimator
         lacks it, or it ties more than 1 % of the out-of-fold rows that log-probabilities or the decision function tell
         apart: rows that have a class with a probability within 1e-6 of 1, as naive Bayes often gives. Then it is
-        `predict_log_proba` or, if the estimator lacks that or it ties such rows too, `decision_function`. A decision
-        function must have one column per class, or a single one for two classes. With `calibration`, it is always
-        `predict_proba`.
+        `predict_log_proba` or, if the estimator lacks that or it ties such rows too, `decision_function`; of an
+        estimator without `predict_proba`, it is `decision_function` if there is one. A decision function must have one
+        column per class, or a single one for two classes. With `calibration`, it is always `predict_proba`.
     record : list or dict, optional
         Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names.
     subject_to : str, constraint, or list of these, optional
@@ -510,7 +510,11 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     @entry_point("{class}")
     def _usable_responses(self) -> tuple[Response, ...]:
-        """Return the responses that the rule may take, from the first choice to the last, before any model is fitted."""
+        """Return the responses that the rule may take, from the first choice to the last.
+
+        Some estimators have `predict_log_proba` without the probabilities behind it, as chains of support vector
+        machines do: without `predict_proba`, the decision function goes first.
+        """
         if self.calibration is not None:
             if self.response not in ("auto", PROBA.method):
                 raise InvalidParameter(
@@ -525,9 +529,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             raise InvalidParameter(
                 "response",
                 f"be a method of the estimator, but {type(self.estimator).__name__} has no {self.response}",
-                remedy="use response='auto'",
+                remedy="use response='auto', or calibration='sigmoid' for probabilities",
             )
-        return usable
+        return usable if usable[0] is PROBA else usable[-1:]
 
     @entry_point("{class}")
     def _choose_response(self, responses: Sequence[Response], pool: Pool) -> Response:

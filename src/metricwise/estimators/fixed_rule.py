@@ -40,7 +40,9 @@ class FixedRuleClassifier(RuleClassifier):
 
     The rule's `input` says which method of the estimator it is applied to: probabilities are `predict_proba`,
     log-probabilities `predict_log_proba`, scores `decision_function`. Logits are `predict_log_proba`, because
-    log-probabilities are logits of any model, and `decision_function` for estimators that lack it. `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`.
+    log-probabilities are logits of any model, and `decision_function` for estimators that lack it.
+
+    `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`.
 
     Parameters
     ----------
