@@ -526,7 +526,7 @@ def test_fixed_rules_on_logits(binary):
     np.testing.assert_array_equal(by_machine, rule.predict(machine.decision_function(X)))
     assert response_for("logits", model).method == "predict_log_proba"
     assert response_for("logits", machine).method == "decision_function"
-    with pytest.raises(ValueError, match="must have predict_log_proba or decision_function, .* which lacks both"):
+    with pytest.raises(ValueError, match=r"must have predict_log_proba or decision_function, .* which lacks both"):
         mw.FixedRuleClassifier(KNeighborsClassifier().fit(X, y), rule).predict(X)
 
 

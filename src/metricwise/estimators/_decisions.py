@@ -51,7 +51,7 @@ class RuleClassifier(MetaClassifier):
         With `in_fitted_order`, columns are in the order that the rule was fitted to, and the rule is as it is.
         """
         estimator, rule = self._fitted(X)
-        response, target = response_for(rule.input, estimator), _target_of(rule)
+        response, target = response_for(rule.schema.input.kind, estimator), _target_of(rule)
         blocks = response.blocks(estimator, X, target)
         if rule.metadata.column_order is not None:
             if in_fitted_order:

@@ -115,7 +115,9 @@ class FixedRuleClassifier(RuleClassifier):
         target = read_target(y)
         sample_weight = read_sample_weight(sample_weight, count_rows(X))
         rule = _argmax_rule(target, self.estimator) if self.rule is None else self._read_rule()
-        response_for(rule.input, self.estimator)  # an estimator that lacks it is refused before it is fitted
+        response_for(
+            rule.schema.input.kind, self.estimator
+        )  # an estimator that lacks it is refused before it is fitted
         if rule.multioutput != target.several or rule.n_outputs != target.n_outputs:
             raise InvalidParameter(
                 "y",
