@@ -58,7 +58,7 @@ def test_a_parameter_of_that_name_is_taken():
 
 def test_the_parameters_of_optimize_and_of_the_estimator():
     assert list(inspect.signature(mw.optimize).parameters) == TWENTY.split()
-    assert len(mw.MetricOptimalClassifierCV(LogisticRegression()).get_params(deep=False)) == 18
+    assert len(mw.MetricOptimalClassifierCV(LogisticRegression()).get_params(deep=False)) == 19
 
 
 @pytest.mark.parametrize("name", HOMES)

@@ -365,8 +365,8 @@ def test_calibration_makes_probabilities_of_scores(multilabel):
         model = mw.MetricOptimalClassifierCV(LinearSVC(), cv=2, calibration="sigmoid", strategy=mw.Strategy(**EXPECTED))
         assert hasattr(model, "predict_proba")
         assert model.fit(X, y).score(X, y) > 0.5
-    with pytest.raises(ValueError, match="LinearSVC lacks; use calibration='sigmoid'"):
-        mw.MetricOptimalClassifierCV(LinearSVC()).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="LinearSVC has no predict_proba; use response='auto', or calibration='sigm"):
+        mw.MetricOptimalClassifierCV(LinearSVC(), response="predict_proba").fit(X, Y[:, 0])
 
 
 def test_calibration_of_a_fitted_estimator(multiclass, multilabel):

@@ -3,6 +3,7 @@
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -42,7 +43,15 @@ CONFIGURATIONS = [
         RULE | ORDER,
     ),
     (mw.MetricOptimalClassifierCV(GaussianNB(), metric="hamming_accuracy", cv=2, strategy=mw.Strategy(**EXPECTED)), {}),
+    (mw.MetricOptimalClassifierCV(LinearSVC(), cv=2, strategy=mw.Strategy(**LABELS)), RULE),
+    (
+        mw.MetricOptimalClassifierCV(
+            GaussianNB(), cv=2, response="predict_log_proba", strategy=mw.Strategy(confusion="labels", recalibrate=True)
+        ),
+        RULE | FOLDS,
+    ),
     (mw.FixedRuleClassifier(GaussianNB(), None), {}),
+    (mw.FixedRuleClassifier(LinearSVC(), None), {}),
     (mw.CostSensitiveClassifier(GaussianNB(), None), {}),
     (mw.MetricWeightedClassifier(TREE, cv=2, max_iter=3), {}),
     (mw.MetricWeightedClassifier(GaussianNB(), metric="g_mean", average="macro", cv=2, max_iter=3), {}),

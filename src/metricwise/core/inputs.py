@@ -40,7 +40,7 @@ class Input:
         Of M outputs: the map from logits to the probabilities whose largest is the baseline decision. None for
         probabilities, and for scores until it is fitted.
     has_boundary : bool, default=False
-        Whether single columns of scores are positive where class 1 is predicted, as those of a `decision_function`.
+        Whether scores are a classifier's `decision_function`: single columns are positive where class 1 is predicted.
     graded : bool, default=False
         Whether rows have one score for more than two ordered classes, from the lowest to the highest.
     ordinal : OrdinalMap, optional

@@ -1,10 +1,11 @@
-"""Base classes of classifiers with a rule: probabilities of the estimator, decisions of the rule.
+"""Base classes of classifiers with a rule: the response of the estimator, decisions of the rule.
 
 Must not know how the rule or the estimator was fitted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.errors import InvalidParameter, entry_point, mention, warn
+from ..core.labels import python_labels
 from ..data.row_costs import read_row_costs
 from ..inspection.card import estimator_card
 from ..metrics.abstention import read_abstain
 from ..rules.base import Rule
 from ._compat import MetaClassifier, VisualBlock
-from ._probabilities import aligned_proba, pack
+from ._responses import PROBA, Blocks, response_for
 from ._targets import Target
 
 __all__ = ["RowCostClassifier", "RuleClassifier", "weight_for_fit"]
@@ -33,7 +35,7 @@ def _gives_probabilities(self: Any) -> bool:
 
 
 class RuleClassifier(MetaClassifier):
-    """Base of classifiers that predict with ``rule_`` on the probabilities of ``estimator_``."""
+    """Base of classifiers that predict with ``rule_`` on the response of ``estimator_`` that it takes."""
 
     estimator: Any
 
@@ -43,13 +45,38 @@ class RuleClassifier(MetaClassifier):
         return self.estimator_, self.rule_
 
     @entry_point("{class}.predict")
-    def _blocks(self, X: Any) -> tuple[list[NDArray[Any]], Target, Rule]:
+    def _read(self, X: Any, in_fitted_order: bool = False) -> tuple[Any, Rule]:
+        """Return what the rule takes, and the rule, whose columns are aligned by the classes of the estimator.
+
+        With `in_fitted_order`, columns are in the order that the rule was fitted to, and the rule is as it is.
+        """
         estimator, rule = self._fitted(X)
-        schema = rule.schema
-        target = Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
-        if rule.metadata.column_order is not None:  # columns are aligned here, by the classes of the estimator
-            rule = rule.with_metadata(column_order=None)
-        return aligned_proba(estimator, X, target), target, rule
+        response, target = response_for(rule.schema.input.kind, estimator), _target_of(rule)
+        blocks = response.blocks(estimator, X, target)
+        if rule.metadata.column_order is not None:
+            if in_fitted_order:
+                blocks = _ordered(blocks, rule.metadata.column_order, target)
+            else:
+                rule = rule.with_metadata(column_order=None)
+        return response.pack(blocks, target, both=rule.metadata.single_column is False), rule
+
+    def decision_input(self, X: Any) -> Any:
+        """Return what the rule takes: probabilities, log-probabilities, logits or scores of the estimator.
+
+        ``rule_.predict(decision_input(X))`` is what `predict` returns; ``rule_.input`` says which of them it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        values : ndarray, or list of n_outputs ndarrays of shape (n_samples, n_classes)
+            (n_samples, n_classes), or (n_samples,) for scores of two classes; of several outputs
+            (n_samples, n_outputs, n_classes), or (n_samples, n_outputs) for scores of two classes each, and a list if
+            they have different numbers of classes.
+        """
+        return self._read(X, in_fitted_order=True)[0]
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels by the rule.
@@ -64,9 +91,8 @@ class RuleClassifier(MetaClassifier):
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
         """
-        blocks, target, rule = self._blocks(X)
-        proba = pack(blocks, target)
-        return rule.predict(proba, sensitive_features=sensitive_features)
+        values, rule = self._read(X)
+        return rule.predict(values, sensitive_features=sensitive_features)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
@@ -83,8 +109,13 @@ class RuleClassifier(MetaClassifier):
         proba : ndarray of shape (n_samples, n_classes), or list of n_outputs such arrays
             Columns in the order of ``classes_``.
         """
-        blocks, target, _ = self._blocks(X)
-        return blocks if target.several else blocks[0]
+        blocks = self._probabilities(X)
+        return blocks if self._fitted(X)[1].multioutput else blocks[0]
+
+    @entry_point("{class}.predict")
+    def _probabilities(self, X: Any) -> Blocks:
+        estimator, rule = self._fitted(X)
+        return PROBA.blocks(estimator, X, _target_of(rule))
 
     def decision_distribution(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
@@ -99,9 +130,8 @@ class RuleClassifier(MetaClassifier):
         -------
         distribution : ndarray of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
         """
-        blocks, target, rule = self._blocks(X)
-        proba = pack(blocks, target)
-        return rule.distribution(proba, sensitive_features=sensitive_features)
+        values, rule = self._read(X)
+        return rule.distribution(values, sensitive_features=sensitive_features)
 
     # ---------------------------------------------------------------------------------------------------- in a notebook
 
@@ -149,8 +179,8 @@ class RowCostClassifier(RuleClassifier):
         """
         if not self._by_costs(cost):
             return super().predict(X, sensitive_features)
-        blocks, target, rule = self._blocks(X)
-        return rule.predict(pack(blocks, target), cost=cost)
+        values, rule = self._read(X)
+        return rule.predict(values, cost=cost)
 
     def decision_distribution(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
@@ -168,13 +198,13 @@ class RowCostClassifier(RuleClassifier):
         """
         if not self._by_costs(cost):
             return super().decision_distribution(X, sensitive_features)
-        blocks, target, rule = self._blocks(X)
-        return rule.distribution(pack(blocks, target), cost=cost)
+        values, rule = self._read(X)
+        return rule.distribution(values, cost=cost)
 
     def _minus_cost(self, X: Any, y: Any, cost: Any, sample_weight: Any) -> float:
         """Return minus the mean cost of the predictions."""
-        blocks, target, rule = self._blocks(X)
-        return rule.value(pack(blocks, target), y, cost, sample_weight)  # type: ignore[attr-defined]  # a CostRule
+        values, rule = self._read(X)
+        return rule.value(values, y, cost, sample_weight)  # type: ignore[attr-defined]  # a CostRule
 
     def _by_costs(self, cost: Any) -> bool:
         """Whether the rule goes by costs per row; refuse those where it does not."""
@@ -196,6 +226,22 @@ class RowCostClassifier(RuleClassifier):
         price = None if abstention is None else abstention.terms.cost
         n_rows, k = target.codes.shape[0], max(map(len, target.classes))
         return read_row_costs(cost, n_rows, k, abstain=abstention is not None, abstain_cost=price)
+
+
+def _target_of(rule: Rule) -> Target:
+    """Return a target without rows that has the outputs and classes of a rule."""
+    schema = rule.schema
+    return Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
+
+
+def _ordered(blocks: Blocks, orders: Sequence[Sequence[Any] | None], target: Target) -> Blocks:
+    """Return blocks whose columns are in the orders that a rule was fitted to; single columns stay as they are."""
+    return [
+        block
+        if order is None or block.shape[1] != len(order)
+        else block[:, [python_labels(labels).index(label) for label in order]]
+        for block, order, labels in zip(blocks, orders, target.classes, strict=True)
+    ]
 
 
 def weight_for_fit(estimator: Any, sample_weight: Any, calibrated: bool = False) -> dict[str, Any]:

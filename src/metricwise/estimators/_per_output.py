@@ -7,7 +7,7 @@ of one class, and repeated rows. Must not know metrics, losses or rules.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -92,6 +93,15 @@ def calibration_groups(model: Any, groups: Any) -> Iterator[None]:
         model.cv = folds  # a fitted model holds no rows
 
 
+def _has(method: str) -> Callable[[Any], bool]:
+    """Return a check of whether the estimator of a classifier has a method."""
+
+    def check(classifier: Any) -> bool:
+        return hasattr(classifier.estimator, method)
+
+    return check
+
+
 class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit one clone of an estimator per output, on the rows where the label of that output is observed.
 
@@ -136,11 +146,29 @@ class PerOutputClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, values[0])
         return self
 
+    @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
         """Return a list of M arrays of shape (N, classes of the output)."""
         check_is_fitted(self)
         n = count_rows(X)
         return [np.zeros((n, 0)) if model is None else model.predict_proba(X) for model in self.estimators_]
+
+    @available_if(_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return a list of M arrays of shape (N, classes of the output)."""
+        check_is_fitted(self)
+        n = count_rows(X)
+        return [np.zeros((n, 0)) if model is None else model.predict_log_proba(X) for model in self.estimators_]
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return a list of M arrays, as the estimators return them; (N, 1) for a constant, (N, 0) without labels."""
+        check_is_fitted(self)
+        n = count_rows(X)
+        return [
+            model.decision_function(X) if len(labels) > 1 else np.ones((n, len(labels)))
+            for model, labels in zip(self.estimators_, self.classes_, strict=True)
+        ]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return what the estimator of each output predicts, of shape (N, M); None where an output had no label."""

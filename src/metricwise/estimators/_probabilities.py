@@ -1,13 +1,11 @@
-"""Out-of-fold probabilities, aligned with the classes of the target.
+"""Models that fit the target, and what they say of rows that they were not fitted to.
 
 Estimators are calibrated or fitted output by output where the target needs it. Must not know metrics or rules.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,20 +17,16 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import InvalidParameter, argument
-from ..data.frames import column_names, is_frame, match_columns
 from ..data.row_spec import take_rows
 from ._compat import params_of_rows
 from ._per_output import CalibrationFolds, PerOutputClassifier, calibration_groups, fit_labels
+from ._responses import Blocks, Response
 from ._targets import Target
 
 __all__ = [
     "Pool",
-    "aligned_proba",
-    "fitted_classes",
-    "known_classes",
     "make_trainable",
     "out_of_fold",
-    "pack",
     "train",
 ]
 
@@ -93,126 +87,57 @@ def _weighted_rows(rows: NDArray[Any] | None, params: dict[str, Any]) -> NDArray
     return some if rows is None else np.asarray(rows)[np.isin(rows, some)]
 
 
-def known_classes(model: Any, target: Target) -> tuple[NDArray[Any], ...]:
-    """Return what the columns of a fitted model's probabilities stand for, as labels of the target where it can."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return target.classes
-    if not target.several:
-        return (_plain(classes),)
-    nested = isinstance(classes, (list, tuple)) and len(classes) == target.n_outputs and np.ndim(classes[0]) == 1
-    return tuple(map(_plain, classes)) if nested else tuple(np.array([0, 1]) for _ in range(target.n_outputs))
-
-
-def fitted_classes(model: Any, X: Any = None) -> tuple[tuple[NDArray[Any], ...], bool]:
-    """Return the classes of each output of a fitted model, and whether its labels are 2-D, without any labels given.
-
-    Multilabel models often have ``classes_`` like those of a multiclass one, a list of the outputs; what they predict
-    for a row is the one sign that all of them give. Without rows at hand, one of zeros is tried.
-    """
-    classes = model.classes_
-    if isinstance(classes, (list, tuple)) and len(classes) and np.ndim(classes[0]) == 1:
-        return tuple(map(_plain, classes)), True
-    width = _predicted_width(model, X)
-    return (tuple(np.array([0, 1]) for _ in range(width)), True) if width > 1 else ((_plain(classes),), False)
-
-
-def _predicted_width(model: Any, X: Any) -> int:
-    """Return the number of columns that a model predicts; 1 where it cannot be found out."""
-    if X is not None:
-        predicted = model.predict(take_rows(X, slice(0, 1)))
-    else:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of columns that have no names
-                predicted = model.predict(np.zeros((1, model.n_features_in_)))
-        except Exception:  # columns that are no numbers, or go by name
-            return 1
-    shape = np.shape(predicted)
-    return int(shape[1]) if len(shape) == 2 else 1
-
-
-def _plain(labels: Any) -> NDArray[Any]:
-    """Labels of one type as an array of that type: estimators often keep strings as objects."""
-    array = np.asarray(labels)
-    if array.dtype.kind != "O":
-        return array
-    return np.array(array.tolist()) if len(set(map(type, array.tolist()))) == 1 else array
-
-
-def aligned_proba(model: Any, X: Any, target: Target) -> list[NDArray[Any]]:
-    """Return a model's probabilities as one array (N, K_m) per output, columns in the order of the target's classes."""
-    proba = model.predict_proba(X)
-    blocks: list[Any]
-    if not target.several:
-        blocks = [proba]
-    elif isinstance(proba, (list, tuple)):
-        blocks = list(proba)
-    else:
-        blocks = list(_unstacked(np.asarray(proba), target))
-    if len(blocks) != target.n_outputs:
-        raise InvalidParameter(
-            "estimator", problem=f"the estimator must have {target.n_outputs} outputs, as y has, got {len(blocks)}"
-        )
-    classes = known_classes(model, target)
-    return [_aligned(_by_name(block, classes[m]), classes[m], target, m) for m, block in enumerate(blocks)]
-
-
-def _by_name(block: Any, classes: NDArray[Any]) -> NDArray[Any]:
-    """Return an array in the order of the classes, for a data frame whose columns are named by them."""
-    named = is_frame(block) and set(map(str, column_names(block))) == set(map(str, classes.tolist()))
-    return np.asarray(match_columns(block, classes) if named else block)
-
-
-def _unstacked(proba: NDArray[Any], target: Target) -> list[NDArray[Any]]:
-    """Read (N, M) probabilities of class 1, or (N, M, K)."""
-    if proba.ndim == 3:
-        return [proba[:, m, : len(labels)] for m, labels in enumerate(target.classes)]
-    if any(len(labels) != 2 for labels in target.classes):
-        raise InvalidParameter(
-            "estimator",
-            problem=(
-                "the estimator's predict_proba must return a list with one array per output if outputs "
-                f"have more than two classes, got an array of shape {proba.shape}"
-            ),
-        )
-    return [np.stack([1 - column, column], axis=1) for column in proba.T]
-
-
-def _aligned(block: NDArray[Any], classes: NDArray[Any], target: Target, m: int) -> NDArray[Any]:
-    """Put the columns of one output in order; classes that a fold lacks get 0, rows without any probability 1/K."""
-    names = target.named(m)
-    if block.ndim != 2 or block.shape[1] != len(classes):
-        raise InvalidParameter(
-            "estimator",
-            problem=(
-                f"the estimator's predict_proba must have one column per class, {len(classes)}, got shape {block.shape}"
-            ),
-        )
-    if len(classes) == len(names) and np.array_equal(classes, names):
-        return block
-    place = {label: k for k, label in enumerate(names.tolist())}
-    unknown = [label for label in classes.tolist() if label not in place]
-    if unknown:
-        raise InvalidParameter(
-            "estimator", problem=f"the estimator's classes must be among {list(place)}, got also {unknown}"
-        )
-    out = np.zeros((len(block), len(names)), dtype=block.dtype if block.dtype.kind == "f" else np.float64)
-    out[:, [place[label] for label in classes.tolist()]] = block
-    out[~out.any(axis=1)] = 1.0 / len(names)
-    return out
-
-
 # -------------------------------------------------------------------------------------------------- out of fold
 
 
-@dataclass(frozen=True, eq=False)
 class Pool:
-    """Out-of-fold probabilities of the tested rows, in a shape that `optimize` takes, and models if kept."""
+    """What fold models say of the rows that they were not fitted to; means for rows that are tested several times.
 
-    rows: NDArray[Any]
-    proba: Any
-    models: list[Any]
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (N, n_features)
+    target : Target
+    models : list of fitted models
+    tests : list of ndarrays or None
+        The rows that each model is asked about; None for all.
+    n_jobs : int, optional
+        Models that are asked at a time.
+    """
+
+    def __init__(
+        self, X: Any, target: Target, models: list[Any], tests: Sequence[Any], n_jobs: int | None = None
+    ) -> None:
+        self.X, self.target, self.models, self.tests, self.n_jobs = X, target, models, tests, n_jobs
+        self.counts = np.zeros(len(target.codes), dtype=np.intp)
+        for rows in tests:
+            self.counts[slice(None) if rows is None else rows] += 1
+        self.rows = np.flatnonzero(self.counts)
+        self.means: dict[Response, Blocks] = {}
+
+    def ask(self, response: Response) -> Blocks:
+        """Return a response of all tested rows, an array (n, w) per output; models are asked once."""
+        if response not in self.means:
+            answers = Parallel(n_jobs=self.n_jobs)(
+                delayed(_ask)(response, model, self.X, self.target, rows)
+                for model, rows in zip(self.models, self.tests, strict=True)
+            )
+            self.take(response, answers)
+        return self.means[response]
+
+    def take(self, response: Response, answers: Sequence[Blocks]) -> None:
+        """Keep the means of what the models have said."""
+        n, counts = len(self.counts), self.counts
+        sums = [np.full((n, block.shape[1]), response.absent, dtype=block.dtype) for block in answers[0]]
+        for rows, blocks in zip(self.tests, answers, strict=True):
+            for total, block in zip(sums, blocks, strict=True):
+                response.add(total, slice(None) if rows is None else rows, block)
+        if len(self.rows) < n or counts.max() > 1:
+            sums = [response.divide(total[self.rows], counts[self.rows]) for total in sums]
+        self.means[response] = sums
+
+    def packed(self, response: Response) -> Any:
+        """Return a response of all tested rows in a shape that `optimize` takes."""
+        return response.pack(self.ask(response), self.target)
 
 
 def out_of_fold(
@@ -222,40 +147,38 @@ def out_of_fold(
     splits: Sequence[tuple[Any, Any]],
     params: dict[str, Any],
     *,
+    response: Response,
     groups: Any = None,
-    keep: bool = False,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Pool:
-    """Fit clones of a model on the folds, in parallel, and return the mean probabilities of the rows left out."""
+    """Fit clones of a model on the folds, in parallel, and ask each about the rows left out."""
     results = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_fit_and_predict)(clone(model), X, target, fit_rows, test_rows, params, groups)
-        for fit_rows, test_rows in splits
+        delayed(_fit_and_ask)(clone(model), X, target, split, params, groups, response) for split in splits
     )
-    n, first = len(target.codes), results[0][1]
-    sums = [np.zeros((n, block.shape[1]), dtype=block.dtype) for block in first]
-    counts = np.zeros(n, dtype=np.intp)
-    for (_, test_rows), (_, blocks) in zip(splits, results, strict=True):
-        counts[test_rows] += 1
-        for total, block in zip(sums, blocks, strict=True):
-            total[test_rows] += block
-    rows = np.flatnonzero(counts)
-    if len(rows) < n or counts.max() > 1:
-        sums = [total[rows] / counts[rows, None].astype(total.dtype) for total in sums]
-    return Pool(rows, pack(sums, target), [model for model, _ in results] if keep else [])
+    pool = Pool(X, target, [fitted for fitted, _ in results], [test_rows for _, test_rows in splits], n_jobs)
+    pool.take(response, [blocks for _, blocks in results])
+    return pool
 
 
-def _fit_and_predict(
-    model: Any, X: Any, target: Target, fit_rows: Any, test_rows: Any, params: dict[str, Any], groups: Any
-) -> tuple[Any, list[NDArray[Any]]]:
+def _fit_and_ask(
+    model: Any,
+    X: Any,
+    target: Target,
+    split: tuple[Any, Any],
+    params: dict[str, Any],
+    groups: Any,
+    response: Response,
+) -> tuple[Any, Blocks]:
+    fit_rows, test_rows = split
     model = train(model, X, target, fit_rows, params, groups)
-    return model, aligned_proba(model, take_rows(X, test_rows), target)
+    return model, _ask(response, model, X, target, test_rows)
 
 
-def pack(blocks: list[NDArray[Any]], target: Target) -> Any:
-    """Return the arrays of the outputs in a shape that `optimize` and rules take, one array where widths agree."""
-    if not target.several:
-        return blocks[0]
-    if len({block.shape[1] for block in blocks}) == 1:
-        return np.stack(blocks, axis=1)
+def _ask(response: Response, model: Any, X: Any, target: Target, rows: Any) -> Blocks:
+    X = X if rows is None else take_rows(X, rows)
+    if not response.is_given_by(model):
+        raise InvalidParameter("estimator", f"have {response.method} once it is fitted", type(model).__name__)
+    blocks = response.blocks(model, X, target)
+    response.check(model, X, target, blocks)
     return blocks

@@ -1,4 +1,4 @@
-"""Any classifier with the rule that maximises a metric, fitted to its out-of-fold probabilities."""
+"""Any classifier with the rule that maximises a metric, fitted to what it says of rows out of fold."""
 
 from __future__ import annotations
 
@@ -41,16 +41,10 @@ from ._compat import (
 )
 from ._decisions import RowCostClassifier, weight_for_fit
 from ._folds import check_groups, make_splits
-from ._probabilities import (
-    Pool,
-    aligned_proba,
-    known_classes,
-    make_trainable,
-    out_of_fold,
-    pack,
-    train,
-)
+from ._probabilities import Pool, make_trainable, out_of_fold, train
+from ._responses import METHODS, PROBA, RESPONSES, Response, known_classes
 from ._targets import Target, read_target
+from ._ties import choose_response
 from .scoring import LabelScore, score_labels
 
 __all__ = ["MetricOptimalClassifierCV"]
@@ -58,17 +52,17 @@ __all__ = ["MetricOptimalClassifierCV"]
 
 @convertible
 class MetricOptimalClassifierCV(RowCostClassifier):
-    """Classifier whose decisions maximise a metric, based on any classifier with probabilities.
+    """Classifier whose decisions maximise a metric, based on any classifier with probabilities or scores.
 
-    The estimator is fitted with cross-validation, the rule is optimised on the out-of-fold probabilities
-    (:func:`metricwise.optimize`), and the estimator is refitted on all rows. If no rule is expected to improve the
-    metric on new rows, argmax is kept.
+    The estimator is fitted with cross-validation, the rule is optimised on the out-of-fold probabilities, or on
+    log-probabilities or scores (:func:`metricwise.optimize`), and the estimator is refitted on all rows. If no rule is
+    expected to improve the metric on new rows, argmax is kept.
 
     Parameters
     ----------
     estimator : estimator
-        A classifier with `predict_proba`; with `calibration`, one with `decision_function` is enough. If the estimator
-        does not support a 2-D y, one clone per output is fitted on the rows whose label is observed.
+        A classifier with `predict_proba`, `predict_log_proba` or `decision_function`. If the estimator does not
+        support a 2-D y, one clone per output is fitted on the rows whose label is observed.
     metric : str, Metric, callable, dict or list, default="balanced_accuracy"
         The metric to maximise, as in :func:`metricwise.optimize`: a metricwise or scikit-learn scorer name, a metric
         object, a function such as `f1_score`, a scorer, or a function f(C) of a (K, K) confusion matrix; for a 2-D y
@@ -93,7 +87,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         - float in (0, 1): one random split, with this share of the rows (rounded down) for the rule and the others for
           the model; 0.5 gives the two halves of the paper's Algorithm 1.
         - a splitter or an iterable of (train, test) indices. Rows that are never in a test set are not used for the
-          rule; rows that are tested several times count once, with the mean of their probabilities.
+          rule; rows that are tested several times count once, with the mean of their probabilities or scores.
         - "prefit": the estimator is already fitted, on other rows than those passed to `fit`. A
           :class:`~sklearn.frozen.FrozenEstimator` means the same, whatever `cv` is.
     refit : bool, default=True
@@ -102,6 +96,13 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     calibration : {"sigmoid", "isotonic", "temperature"}, optional
         If given, the estimator is wrapped in :class:`~sklearn.calibration.CalibratedClassifierCV` with this method
         inside each fold.
+    response : {"auto", "predict_proba", "predict_log_proba", "decision_function"}, default="auto"
+        The method of the estimator whose values the rule decides by. "auto" is `predict_proba`, unless the estimator
+        lacks it, or it ties more than 1 % of the out-of-fold rows that log-probabilities or the decision function tell
+        apart: rows that have a class with a probability within 1e-6 of 1, as naive Bayes often gives. Then it is
+        `predict_log_proba` or, if the estimator lacks that or it ties such rows too, `decision_function`; of an
+        estimator without `predict_proba`, it is `decision_function` if there is one. A decision function must have one
+        column per class, or a single one for two classes. With `calibration`, it is always `predict_proba`.
     record : list or dict, optional
         Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names.
     subject_to : str, constraint, or list of these, optional
@@ -131,12 +132,17 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     estimator_ : estimator
         The fitted estimator.
     rule_ : WeightedRule, MixtureRule or GroupedRule
-        The rule that turns its probabilities into predictions; ``rule_.describe()`` explains it in plain English.
+        The rule that turns `decision_input` into predictions; ``rule_.describe()`` explains it in plain English.
     solution_ : Solution
         The result of :func:`metricwise.optimize`, with a status in plain sentences. ``solution_.value_on_new_rows`` is
         the expected value of the metric on new rows, with a 95 % interval, and ``solution_.threshold_range`` has the
         range of thresholds of binary outputs that do about as well; both are None if `strategy` fixes `confusion` and
         `recalibrate`. ``solution_.constraints`` says how the constraints in `subject_to` are met.
+    response_method_ : str
+        The method of `estimator_` whose values the rule takes: "predict_proba", "predict_log_proba" or
+        "decision_function".
+    input_ : {"probabilities", "log_proba", "scores"}
+        What these values are, as `input` of :func:`metricwise.optimize`.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
         The class labels.
     best_score_ : float
@@ -180,10 +186,19 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     >>> plain = mw.metrics.GMean().score(y_new, LogisticRegression().fit(X, y).predict(X_new))
     >>> print(f"{plain:.2f}, with the rule {model.score(X_new, y_new):.2f}")
     0.59, with the rule 0.7...
+
+    A support vector machine has no probabilities; the rule is one on its scores:
+
+    >>> from sklearn.svm import LinearSVC
+    >>> machine = mw.MetricOptimalClassifierCV(LinearSVC(), metric="g_mean").fit(X, y)
+    >>> machine.input_, machine.decision_input(X_new).shape
+    ('scores', (500, 3))
+    >>> bool((machine.rule_.predict(machine.decision_input(X_new)) == machine.predict(X_new)).all())
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"])],
+        "estimator": [HasMethods(["fit", method]) for method in METHODS],
         "metric": [str, HasMethods(["bind", "value"]), WorstGroup, callable, dict, list, tuple],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
         "classes": ["array-like", None],
@@ -193,6 +208,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         "cv": ["cv_object", StrOptions({"prefit"}), Interval(RealNotInt, 0.0, 1.0, closed="neither")],
         "refit": ["boolean"],
         "calibration": [StrOptions({"sigmoid", "isotonic", "temperature"}), None],
+        "response": [StrOptions({"auto", *METHODS})],
         "record": [list, tuple, dict, None],
         "subject_to": "no_validation",
         "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
@@ -217,6 +233,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         cv: Any = None,
         refit: bool = True,
         calibration: str | None = None,
+        response: str = "auto",
         record: Any = None,
         subject_to: Any = None,
         confidence: float | None = 0.95,
@@ -236,6 +253,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.cv = cv
         self.refit = refit
         self.calibration = calibration
+        self.response = response
         self.record = record
         self.subject_to = subject_to
         self.confidence = confidence
@@ -317,6 +335,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         features = read_sensitive(rows, count_rows(X))
         routed = self._route(rows, params)
         self._check_prefit()
+        responses = self._usable_responses()
         if self._applies_only:
             target, pool = self._apply_frozen(X, target)
             target = target.in_order(self.order, y)
@@ -324,15 +343,19 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         else:
             target = target.in_order(self.order, y)
             goal = self._read_goal(target, features, rows)  # a goal that is refused must not cost any fits
-            pool = self._cross_fit(X, target, routed)
+            pool = self._cross_fit(X, target, routed, responses[0])
+        response = self._choose_response(responses, pool)
+        rows = _of_pool(rows, pool, target, response, self.order)
+        del pool  # models of folds, which may be large
         self.solution_ = find_rule(
-            _of_pool(rows, pool, target, self.order),
+            rows,
             goal,
             Strategy.of(self.strategy),
             self._seed(),
             True if self.verbose else None,
         )
         self.rule_ = self.solution_.rule
+        self.response_method_, self.input_ = response.method, response.kind
         self.classes_ = target.public_classes
         self._scales = target.scales
         self._outputs = target.output_names
@@ -450,18 +473,15 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     @entry_point("{class}")
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
-        """Predict all rows by the fitted estimator, whose classes are those of the rule."""
-        self._need_probabilities()
+        """Return the target in terms of the classes of the fitted estimator, and that to be asked about all rows."""
         self.estimator_ = self.estimator
         if self.classes is None:
             target = target.of_classes(known_classes(self.estimator, target))
-        blocks = aligned_proba(self.estimator, X, target)
-        return target, Pool(np.arange(count_rows(X)), pack(blocks, target), [])
+        return target, Pool(X, target, [self.estimator], [None])
 
-    def _cross_fit(self, X: Any, target: Target, routed: Bunch) -> Pool:
-        """Fit on folds and, with `refit`, on all rows; return the out-of-fold probabilities."""
+    def _cross_fit(self, X: Any, target: Target, routed: Bunch, response: Response) -> Pool:
+        """Fit on folds and, with `refit`, on all rows; return the fold models, with a response out of fold."""
         params = routed.estimator.fit
-        self._need_probabilities()
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
         splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
@@ -478,7 +498,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         with Progress(type(self).__name__, 2, True if self.verbose else None) as progress:
             progress.stage(f"fitting {len(splits)} fold{'s' * (len(splits) > 1)}")
             pool = out_of_fold(
-                model, X, target, splits, params, groups=groups, keep=keep, n_jobs=outer, verbose=self.verbose
+                model, X, target, splits, params, response=response, groups=groups, n_jobs=outer, verbose=self.verbose
             )
             if keep:
                 self.estimator_ = pool.models[0]
@@ -488,14 +508,42 @@ class MetricOptimalClassifierCV(RowCostClassifier):
                 self.estimator_ = train(whole, X, target, None, params, groups)
         return pool
 
-    def _need_probabilities(self) -> None:
-        if self.calibration is None and not hasattr(self.estimator, "predict_proba"):
+    @entry_point("{class}")
+    def _usable_responses(self) -> tuple[Response, ...]:
+        """Return the responses that the rule may take, from the first choice to the last.
+
+        Some estimators have `predict_log_proba` without the probabilities behind it, as chains of support vector
+        machines do: without `predict_proba`, the decision function goes first.
+        """
+        if self.calibration is not None:
+            if self.response not in ("auto", PROBA.method):
+                raise InvalidParameter(
+                    "response",
+                    "be 'auto' or 'predict_proba' with calibration, because calibrated models have probabilities only",
+                    repr(self.response),
+                )
+            return (PROBA,)
+        allowed = [response for response in RESPONSES if self.response in ("auto", response.method)]
+        usable = tuple(response for response in allowed if response.is_given_by(self.estimator))
+        if not usable:
             raise InvalidParameter(
-                "estimator",
-                f"have predict_proba, which {type(self.estimator).__name__} lacks",
-                remedy="use calibration='sigmoid' to turn its decision_function into probabilities",
-                owner=type(self).__name__,
+                "response",
+                f"be a method of the estimator, but {type(self.estimator).__name__} has no {self.response}",
+                remedy="use response='auto', or calibration='sigmoid' for probabilities",
             )
+        return usable if usable[0] is PROBA else usable[-1:]
+
+    @entry_point("{class}")
+    def _choose_response(self, responses: Sequence[Response], pool: Pool) -> Response:
+        """Return the response that the rule is fitted to; the final estimator must have it too."""
+        response = choose_response([*responses], pool.ask)
+        if not response.is_given_by(self.estimator_):
+            raise InvalidParameter(
+                "response",
+                f"be a method of every fitted estimator, but the final one has no {response.method}",
+                remedy="fit the same kind of model to every fold",
+            )
+        return response
 
     def _seed(self) -> int:
         """Return a seed for the search of the rule."""
@@ -544,21 +592,22 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         )
 
 
-def _of_pool(rows: RowSpec, pool: Pool, target: Target, order: Any) -> RowSpec:
-    """Return the rows that the rule is fitted to: those with out-of-fold probabilities."""
+def _of_pool(rows: RowSpec, pool: Pool, target: Target, response: Response, order: Any) -> RowSpec:
+    """Return the rows that the rule is fitted to: those with an out-of-fold response."""
 
     def some(values: Any) -> Any:
         return None if values is None else take_rows(values, pool.rows)
 
     return replace(
         rows,
-        proba=pool.proba,
+        proba=pool.packed(response),
         y=target.labels(pool.rows),
         sample_weight=some(rows.sample_weight),
         groups=some(rows.groups),
         sensitive_features=some(rows.sensitive_features),
         cost=some(rows.cost),
         order=order,
+        input=response.input,
     )
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import InvalidParameter, entry_point
+from ..core.inputs import identity
 from ..core.losses import Loss
 from ..data.frames import warn_of_order
 from ..data.weights import read_sample_weight
@@ -20,11 +21,13 @@ from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstention
 from ..metrics.linear import Accuracy
 from ..rules.base import Rule
+from ..rules.calibration import TemperatureScaling
 from ..rules.load import as_rule
 from ..rules.weighted import WeightedRule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier, weight_for_fit
-from ._probabilities import fitted_classes, make_trainable, train
+from ._probabilities import make_trainable, train
+from ._responses import METHODS, RESPONSES, fitted_classes, response_for
 from ._targets import Target, read_target
 from .scoring import LabelScore, score_labels
 
@@ -33,17 +36,22 @@ __all__ = ["FixedRuleClassifier"]
 
 @convertible
 class FixedRuleClassifier(RuleClassifier):
-    """Classifier that applies a given rule to the probabilities of an estimator.
+    """Classifier that applies a given rule to the probabilities, log-probabilities or scores of an estimator.
+
+    The rule's `input` says which method of the estimator it is applied to: probabilities are `predict_proba`,
+    log-probabilities `predict_log_proba`, scores `decision_function`. Logits are `predict_log_proba`, because
+    log-probabilities are logits of any model, and `decision_function` for estimators that lack it.
 
     `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`.
 
     Parameters
     ----------
     estimator : estimator
-        A classifier with `predict_proba`.
+        A classifier with the method that the rule needs.
     rule : WeightedRule, MixtureRule, GroupedRule, path, str, dict or None
-        A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means argmax. Its classes
-        must be those of the estimator, in any order.
+        A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means argmax, of the
+        `decision_function` if the estimator has no `predict_proba`. Its classes must be those of the estimator, in any
+        order.
 
     Attributes
     ----------
@@ -77,7 +85,7 @@ class FixedRuleClassifier(RuleClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "estimator": [HasMethods(["fit", method]) for method in METHODS],
         "rule": [Rule, str, os.PathLike, Mapping, None],
     }
 
@@ -106,7 +114,10 @@ class FixedRuleClassifier(RuleClassifier):
         X, y = indexable(X, y)
         target = read_target(y)
         sample_weight = read_sample_weight(sample_weight, count_rows(X))
-        rule = _argmax_rule(target) if self.rule is None else self._read_rule()
+        rule = _argmax_rule(target, self.estimator) if self.rule is None else self._read_rule()
+        response_for(
+            rule.schema.input.kind, self.estimator
+        )  # an estimator that lacks it is refused before it is fitted
         if rule.multioutput != target.several or rule.n_outputs != target.n_outputs:
             raise InvalidParameter(
                 "y",
@@ -184,11 +195,14 @@ def _is_fitted(estimator: Any) -> bool:
     return True
 
 
-def _argmax_rule(target: Target) -> WeightedRule:
+def _argmax_rule(target: Target, estimator: Any) -> WeightedRule:
+    """Return the rule that predicts the largest value of the first response that the estimator has."""
     width = max(len(labels) for labels in target.classes)
-    return WeightedRule(Loss.argmax(width), target.classes, multioutput=target.several)
+    kind = next(response.kind for response in RESPONSES if response.is_given_by(estimator))
+    link = None if kind == "probabilities" else TemperatureScaling.of_arrays(identity(target.n_outputs, width))
+    return WeightedRule(Loss.argmax(width), target.classes, link=link, multioutput=target.several, input=kind)
 
 
 def _argmax_of(estimator: Any, X: Any) -> WeightedRule:
     classes, several = fitted_classes(estimator, X)
-    return _argmax_rule(Target(np.empty((0, len(classes)), dtype=np.intp), classes, several))
+    return _argmax_rule(Target(np.empty((0, len(classes)), dtype=np.intp), classes, several), estimator)

@@ -135,7 +135,7 @@ def _fitted(model: Any) -> tuple[Any, Rule]:
                 f"a {type(model).__name__} that decides by {input_words(rule)} cannot be converted, "
                 "because skl2onnx appends rules to probabilities"
             ),
-            remedy="convert the estimator alone and use to_onnx with append_to, or fit to its probabilities",
+            remedy=f"fit it with {argument('response', 'predict_proba')}, or use to_onnx with append_to",
         )
     if rule.is_randomized:
         raise InvalidParameter(

@@ -219,7 +219,8 @@ def bound_logits(
     """Return the logits of one output, those far out moved to bounds.
 
     A few rows far out, such as a true class of probability 0, would otherwise decide a fit alone, and where one class
-    is by itself its numbers say nothing. So the bounds are those of box plots of all classes, where these overlap.
+    is by itself its numbers say nothing. So the bounds are those of box plots of all classes, where these overlap;
+    numbers that stand for infinity are left out of these.
     Logits within `least` of the largest, by default as far as the floor of probabilities is, are taken as they are.
 
     Parameters
@@ -236,7 +237,9 @@ def bound_logits(
     away = z - top
     if np.abs(away).max(initial=0.0) <= least:
         return z
-    lows, highs = zip(*([_fences(away[codes == k]) for k in np.unique(codes[codes >= 0])] or [(0.0, 0.0)]), strict=True)
+    finite = np.abs(away) < _INFINITE_LOGIT
+    groups = [away[codes == k][finite[codes == k]] for k in np.unique(codes[codes >= 0])]
+    lows, highs = zip(*([_fences(group) for group in groups if len(group)] or [(0.0, 0.0)]), strict=True)
     for low, high in (sorted((max(lows), min(highs))), (min(lows), max(highs))):
         bounded = np.clip(away, low, high)
         if np.ptp(bounded) > 0:

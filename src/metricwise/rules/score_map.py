@@ -53,7 +53,8 @@ def fit_score_map(
             k, column = int(proba.n_classes[m]), block[:, m - span.start]
             bounded = bound_logits(column if block.ndim == 2 else column[:, :k], codes[:, m], 0.0)
             standard, location, scale = _standardise(bounded)
-            _refuse_reversed(standard, codes[:, m], sample_weight)
+            if not row_input.has_boundary:
+                _refuse_reversed(standard, codes[:, m], sample_weight)
             center = _log_shares(codes[:, m], sample_weight, k)
             t, bias = fit_scale(standard, codes[:, m], sample_weight, frequency, center, SHRINKAGE)
             base.temperature[m] = t / scale
