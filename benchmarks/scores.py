@@ -75,7 +75,7 @@ def ratio(numerator: Any, denominator: Any) -> Any:
     return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=np.asarray(denominator) > 0)
 
 
-def f1(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+def f1(tp: Any, fp: Any, fn: Any, _tn: Any) -> Any:
     return ratio(2 * tp, 2 * tp + fp + fn)
 
 
@@ -222,7 +222,9 @@ def decide_tuned(split: Split, metric: str) -> NDArray[Any]:
     else:
         model = ReplayedScores(answers["scores"])
     scorer = make_scorer(value, metric=metric)
-    tuned = TunedThresholdClassifierCV(model, scoring=scorer, cv=split.folds).fit(split.fit[:, None], split.y[split.fit])
+    tuned = TunedThresholdClassifierCV(model, scoring=scorer, cv=split.folds).fit(
+        split.fit[:, None], split.y[split.fit]
+    )
     return np.asarray(tuned.predict(split.new[:, None]))
 
 
@@ -336,16 +338,19 @@ def cells_of(rows: list[dict[str, Any]]) -> list[Cell]:
 
 def verdict(cells: list[Cell]) -> str:
     """Return how many cells are below or above, with and without Holm's correction."""
-    below, above = ([getattr(cell, side)() for cell in cells] for side in ("p_below", "p_above"))
-    resampled = [cell.p_below(1.0) for cell in cells]
+    below, above = [cell.p_below() for cell in cells], [cell.p_above() for cell in cells]
+    n_resampled = count_below(holm([cell.p_below(test_share=1.0) for cell in cells]))
     lowest = min(cells, key=lambda cell: cell.p_below())
     lost = [cell for cell, p in zip(cells, holm(below), strict=True) if p < LEVEL]
-    text = f"""metricwise minus TunedThresholdClassifierCV, {len(cells)} cells of set, model and metric: mean
-**{mean(cell.mean for cell in cells):+.4f}**. Below by more than {BEYOND_NOISE:g} standard errors after Holm's correction: **{len(lost)}**
-cells; above: **{count_below(holm(above))}**. Without the correction {count_below(below)} and {count_below(above)}, by chance {LEVEL * len(cells):.1f} each; with the
-variance of splits that share rows (Nadeau and Bengio 2003) and Holm's correction {count_below(holm(resampled))} below. The lowest
-cell is {", ".join(lowest.key)}: {lowest.mean:+.4f}, standard error {lowest.error:.4f}."""
-    return "\n".join([text, *(f"\n- below: {', '.join(cell.key)}: {cell.mean:+.4f}" for cell in lost)])
+    lines = [
+        f"metricwise minus TunedThresholdClassifierCV, {len(cells)} cells of set, model and metric: mean",
+        f"**{mean(cell.mean for cell in cells):+.4f}**. After Holm's correction, below by more than {BEYOND_NOISE:g}",
+        f"standard errors: **{len(lost)}** cells; above: **{count_below(holm(above))}**. Without the correction",
+        f"{count_below(below)} and {count_below(above)}, by chance {LEVEL * len(cells):.1f} each. With the variance of",
+        f"splits that share rows (Nadeau and Bengio 2003) and Holm's correction, below: {n_resampled}.",
+        f"The lowest cell is {', '.join(lowest.key)}: {lowest.mean:+.4f}, standard error {lowest.error:.4f}.",
+    ]
+    return "\n".join(lines + [f"\n- below: {', '.join(cell.key)}: {cell.mean:+.4f}" for cell in lost])
 
 
 def count_below(p_values: Iterable[float]) -> int:
@@ -359,8 +364,12 @@ def goal_line(rows: list[dict[str, Any]]) -> str:
         return ""
     apart = ours(rows) - column(rows, "sweep")
     shown = ", ".join(f"{who} {column(rows, who).mean():.3f}" for who in ("argmax", "tuned", "sweep", *INPUTS))
-    return f"""{", ".join(GOAL_CELL)}: {shown}. metricwise on {"/".join(by(rows, "input"))}
-**{ours(rows).mean():.3f}** (goal {GOAL}), minus the exact sweep {apart.mean():+.4f}, standard error {standard_error(apart):.4f}."""
+    lines = [
+        f"{', '.join(GOAL_CELL)}: {shown}.",
+        f"metricwise on {'/'.join(by(rows, 'input'))} **{ours(rows).mean():.3f}** (goal {GOAL}), minus the exact sweep",
+        f"{apart.mean():+.4f}, standard error {standard_error(apart):.4f}.",
+    ]
+    return "\n".join(lines)
 
 
 def means_by_model(rows: list[dict[str, Any]]) -> str:
