@@ -11,7 +11,7 @@
 #   make lint    format, lint, types, layers
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
-#   make bench   the benchmarks against other libraries; an hour or so of a quiet machine
+#   make bench   the benchmarks against other libraries; an hour or so of a quiet machine; the last two need METRICWISE_DATA
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
@@ -112,6 +112,8 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.export_equality
 	$(BIN)/python -m benchmarks.fairness
 	$(BIN)/python -m benchmarks.side_by_side
+	$(BIN)/python -m benchmarks.scores
+	$(BIN)/python -m benchmarks.grades
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction
