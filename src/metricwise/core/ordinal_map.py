@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["OrdinalMap"]
 
 FloatArray = NDArray[np.float64]
 
+_CERTAIN = 40.0  # log-odds beyond which a probability is 1 in double precision
 _MAX_PARAMETER = 1e100  # far beyond anything that is fitted; products and differences below it are numbers
 
 
@@ -123,6 +125,19 @@ class OrdinalMap:
         out[:, 1:] -= np.logaddexp(0.0, -odds)  # above the intercept below
         out[:, :-1] -= np.logaddexp(0.0, odds)  # below the intercept above
         return out
+
+    def grid(self, n_points: int) -> FloatArray:
+        """Return about so many ascending scores, across which all probabilities go from 0 to 1 as floats."""
+        ends = (self.intercepts[[0, -1]] + [-_CERTAIN, _CERTAIN]) / self.slope
+        if self.knots is None or self.heights is None:
+            return np.linspace(*ends, n_points)
+        first, last = (np.diff(self.knots) / np.diff(self.heights))[[0, -1]]  # score per unit beyond the ends
+        low = self.knots[0] - max(self.heights[0] - ends[0], 0.0) * first
+        high = self.knots[-1] + max(ends[1] - self.heights[-1], 0.0) * last
+        corners = np.unique(np.concatenate([[low], self.knots, [high]]))
+        between = max(2, n_points // (len(corners) - 1))
+        parts = [np.linspace(a, b, between, endpoint=False) for a, b in pairwise(corners)]
+        return np.unique(np.concatenate([*parts, [high]]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as a dict of JSON types."""

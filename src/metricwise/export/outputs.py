@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, InvalidType, MissingDependency
 from ..rules.base import Rule
 from ..rules.codec import json_labels, label_array
+from ..rules.decisions import bisect_score
 from ..rules.forms import Region, Threshold, form_of
 from ..rules.grouped import GroupedRule
 from ..rules.load import as_rule
@@ -140,11 +141,17 @@ class IntervalTable:
     def of_cut_points(cls, rule: Any, m: int) -> IntervalTable:
         """Return the table of output m of a rule of cut points."""
         k = int(rule.schema.n_classes[m])
-        return cls.of_cuts(labels_of(rule)[m], _floats(rule.cut_points[m][: k - 1]), range(k))
+        return cls.of_cuts(labels_of(rule)[m], _floats(rule.cuts[m][: k - 1]), range(k))
 
     @classmethod
     def of_logits(cls, rule: WeightedRule, m: int) -> IntervalTable | None:
-        """Return the table of output m of a weighted rule on logits, if it has two classes; else None."""
+        """Return the table of output m of a weighted rule on logits, if one number decides it; else None.
+
+        It does for two classes, and for ordered classes of one score.
+        """
+        if rule.ordinal_map is not None:
+            cuts, codes = bisect_score(lambda z: rule.decide(rule.read_rows(z))[:, 0], rule.ordinal_map)
+            return cls(labels_of(rule)[m], _floats(cuts), tuple(map(int, codes)))
         if not rule.schema.input.is_logits or rule.n_classes[m] != 2:
             return None
         form, labels = form_of(rule, m), labels_of(rule)[m]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.inputs import Input
-from ..core.labels import python_labels
 from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -31,6 +30,7 @@ from .codec import (
     json_value,
     read_numbers,
 )
+from .describe import cut_point_lines
 from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
@@ -41,7 +41,6 @@ IntArray = NDArray[np.intp]
 T = TypeVar("T")
 
 _FARTHEST = float(np.finfo(np.float64).max)  # what stands for infinity in files, which hold finite numbers
-_MAX_OUTPUTS = 8  # more than these are summarised
 
 
 def _write_cuts(cuts: FloatArray, name: str) -> Any:
@@ -210,33 +209,7 @@ class CutPointRule(Rule):
 
     def decision_lines(self, metadata: RuleMetadata) -> list[str]:
         """Say what the rule decides."""
-        if self.n_outputs > _MAX_OUTPUTS:
-            finite = self.cuts[np.isfinite(self.cuts)]
-            spread = f", {finite.min():.4g} to {finite.max():.4g}" if len(finite) else ""
-            noun = self.schema.input.noun
-            return [f"{self.n_outputs} outputs: predict the second class when its {noun} exceeds a threshold{spread}."]
-        lines = [self._sentence(m) for m in range(self.n_outputs)]
-        if not self.multioutput:
-            return lines
-        names = self.output_names or tuple(map(str, range(self.n_outputs)))
-        return [f"Output {name}: {line}" for name, line in zip(names, lines, strict=True)]
-
-    def _sentence(self, m: int) -> str:
-        labels, cuts, noun = [repr(label) for label in python_labels(self.classes[m])], self.cuts[m], self._noun
-        ends = [-np.inf, *cuts.tolist(), np.inf]
-        kept = [k for k in range(len(labels)) if ends[k] < ends[k + 1]]
-        if len(kept) == 1:
-            return f"Always predict {labels[kept[0]]}."
-        if len(labels) == 2:
-            return f"Predict {labels[1]} when its {noun} exceeds {cuts[0]:.4g}, else {labels[0]}."
-        parts = [f"{labels[k]} up to {ends[k + 1]:.4g}" for k in kept[:-1]]
-        never = [labels[k] for k in range(len(labels)) if k not in kept]
-        unused = f" Never predicted: {', '.join(never)}." if never else ""
-        return f"By the {noun}: {', '.join(parts)}, {labels[kept[-1]]} above.{unused}"
-
-    @property
-    def _noun(self) -> str:
-        return self.schema.input.noun
+        return cut_point_lines(self, metadata)
 
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""

@@ -102,6 +102,25 @@ def bisect_grades(ordinal: OrdinalMap) -> FloatArray:
     return np.where(at_low, -np.inf, np.where(at_high, _floats(low), np.inf))
 
 
+def bisect_score(
+    decide: Callable[[FloatArray], IntArray], ordinal: OrdinalMap, n_points: int = 1 << 14
+) -> tuple[FloatArray, IntArray]:
+    """Return where decisions along one score change: the last score (C,) before each change, and codes (C + 1,).
+
+    Decisions are taken on a grid that covers the probabilities of a map, and every change between two of its points is
+    bisected down to neighbouring floats; two changes that cancel between neighbouring points would be missed.
+    """
+    grid = ordinal.grid(n_points)
+    codes = decide(grid)
+    places = np.flatnonzero(codes[1:] != codes[:-1])
+    low, high = _ordered(grid[places]), _ordered(grid[places + 1])
+    while (high > low + 1).any():
+        middle = _middle(low, high)
+        stays = decide(_floats(middle)) == codes[places]
+        low, high = np.where(stays, middle, low), np.where(stays, high, middle)
+    return _floats(low), np.append(codes[places], codes[-1:])
+
+
 def _ends(link: kernels.LinkArrays | None) -> tuple[np.int64, np.int64]:
     """Return the ordered numbers of the smallest and the largest p, probabilities or log-odds."""
     limit = MAX_LOGIT[8]
@@ -110,9 +129,14 @@ def _ends(link: kernels.LinkArrays | None) -> tuple[np.int64, np.int64]:
 
 def _bits(low: float, high: float) -> tuple[np.int64, np.int64]:
     """Return the ordered numbers of two floats."""
-    bits = np.array([low, high]).view(np.int64)
-    first, last = np.where(bits < 0, bits ^ _ALL_BUT_SIGN, bits)
+    first, last = _ordered(np.array([low, high]))
     return first, last
+
+
+def _ordered(values: FloatArray) -> NDArray[np.int64]:
+    """Return integers that are ordered as floats are, neighbours by neighbours."""
+    bits = np.ascontiguousarray(values).view(np.int64)
+    return np.where(bits < 0, bits ^ _ALL_BUT_SIGN, bits)
 
 
 def _floats(numbers: NDArray[np.int64]) -> FloatArray:

@@ -15,7 +15,7 @@ from ..core.inputs import Input
 from ..core.labels import python_labels
 from ..core.schema import Schema
 from .calibration import TemperatureScaling
-from .forms import CutPoints, LossTable, Region, Regions, Threshold, Weights, form_of, scale_places
+from .forms import CutPoints, LossTable, Region, Regions, ScoreCuts, Threshold, Weights, form_of, scale_places
 from .metadata import RuleMetadata
 
 FloatArray = NDArray[np.float64]
@@ -59,6 +59,17 @@ def decision_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
     return _summary_lines(rule)
 
 
+def cut_point_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
+    """Say what a rule of cut points does."""
+    if rule.n_outputs > _MAX_OUTPUTS:
+        return _threshold_summary(rule.thresholds, rule.n_outputs, unit_of(rule, 0))
+    lines = [line for m in range(rule.n_outputs) for line in _output_lines(rule, m, metadata)]
+    if not rule.multioutput:
+        return lines
+    names = rule.output_names or range(rule.n_outputs)
+    return [f"Output {name}: {line}" for name, line in zip(names, lines, strict=True)]
+
+
 def _shared_threshold(rule: Any) -> list[str]:
     """Say which threshold binary outputs share behind their links, where it is one."""
     threshold = float(replace(rule, link=None, input="probabilities").thresholds[0])
@@ -93,6 +104,8 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
             return [_threshold_sentence(form, unit_of(rule, m), *labels)]
         case Regions(regions):
             return [_regions_sentence(regions, unit_of(rule, m), labels[1], str(abstain))]
+        case ScoreCuts(cut_points):
+            return [_score_sentence(cut_points, unit_of(rule, m), labels)]
         case CutPoints(grades, cut_points):
             return _cut_lines(ordered, grades[places], cut_points)
         case LossTable(losses):
@@ -125,7 +138,9 @@ class Unit(NamedTuple):
 def unit_of(rule: Any, m: int) -> Unit:
     """Return the unit of the thresholds of output m."""
     row_input = rule.schema.input
-    return Unit(row_input.noun, float(rule.link.temperature[m]) if row_input.is_logits else None)
+    if not row_input.is_logits:
+        return Unit(row_input.noun)
+    return Unit(row_input.noun, np.inf if rule.link is None else float(rule.link.temperature[m]))
 
 
 def _threshold_sentence(form: Threshold, unit: Unit, negative: str, positive: str) -> str:
@@ -136,6 +151,18 @@ def _threshold_sentence(form: Threshold, unit: Unit, negative: str, positive: st
     if np.isinf(threshold):
         return f"Always predict {positive if threshold < 0 else negative}."
     return f"Predict {positive} when its {noun} exceeds {unit.number(threshold)}, else {negative}."
+
+
+def _score_sentence(cuts: FloatArray, unit: Unit, labels: list[str]) -> str:
+    """Say which class is predicted along one score, by its cut points."""
+    ends = [-np.inf, *cuts.tolist(), np.inf]
+    kept = [k for k in range(len(labels)) if ends[k] < ends[k + 1]]
+    if len(kept) == 1:
+        return f"Always predict {labels[kept[0]]}."
+    parts = [f"{labels[k]} up to {unit.number(ends[k + 1])}" for k in kept[:-1]]
+    never = [labels[k] for k in range(len(labels)) if k not in kept]
+    unused = f" Never predicted: {', '.join(never)}." if never else ""
+    return f"By the {unit.noun}: {', '.join(parts)}, {labels[kept[-1]]} above.{unused}"
 
 
 def _regions_sentence(regions: tuple[Region, ...], unit: Unit, positive: str, abstain: str) -> str:
