@@ -131,8 +131,10 @@ def _fitted(model: Any) -> tuple[Any, Rule]:
     if rule.schema.input.is_logits:
         raise InvalidParameter(
             "rules",
-            problem=f"a {type(model).__name__} whose rule takes {rule.schema.input.kind} cannot be converted, because skl2onnx "
-            "returns probabilities",
+            problem=(
+                f"a {type(model).__name__} whose rule takes {rule.schema.input.kind} cannot be converted, because "
+                "skl2onnx returns probabilities"
+            ),
             remedy=f"fit it with {argument('response', 'predict_proba')}, or use to_onnx with append_to",
         )
     if rule.is_randomized:
