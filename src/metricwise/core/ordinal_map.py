@@ -128,12 +128,13 @@ class OrdinalMap:
 
     def grid(self, n_points: int) -> FloatArray:
         """Return about so many ascending scores, across which all probabilities go from 0 to 1 as floats."""
-        ends = (self.intercepts[[0, -1]] + [-_CERTAIN, _CERTAIN]) / self.slope
+        start = float(self.intercepts[0] - _CERTAIN) / self.slope
+        end = float(self.intercepts[-1] + _CERTAIN) / self.slope
         if self.knots is None or self.heights is None:
-            return np.linspace(*ends, n_points)
+            return np.linspace(start, end, n_points)
         first, last = (np.diff(self.knots) / np.diff(self.heights))[[0, -1]]  # score per unit beyond the ends
-        low = self.knots[0] - max(self.heights[0] - ends[0], 0.0) * first
-        high = self.knots[-1] + max(ends[1] - self.heights[-1], 0.0) * last
+        low = self.knots[0] - max(self.heights[0] - start, 0.0) * first
+        high = self.knots[-1] + max(end - self.heights[-1], 0.0) * last
         corners = np.unique(np.concatenate([[low], self.knots, [high]]))
         between = max(2, n_points // (len(corners) - 1))
         parts = [np.linspace(a, b, between, endpoint=False) for a, b in pairwise(corners)]

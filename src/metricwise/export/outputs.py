@@ -150,8 +150,8 @@ class IntervalTable:
         It does for two classes, and for ordered classes of one score.
         """
         if rule.ordinal_map is not None:
-            cuts, codes = bisect_score(lambda z: rule.decide(rule.read_rows(z))[:, 0], rule.ordinal_map)
-            return cls(labels_of(rule)[m], _floats(cuts), tuple(map(int, codes)))
+            changes, decided = bisect_score(lambda z: rule.decide(rule.read_rows(z))[:, 0], rule.ordinal_map)
+            return cls(labels_of(rule)[m], _floats(changes), tuple(map(int, decided)))
         if not rule.schema.input.is_logits or rule.n_classes[m] != 2:
             return None
         form, labels = form_of(rule, m), labels_of(rule)[m]

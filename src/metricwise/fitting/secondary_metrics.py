@@ -24,8 +24,7 @@ def record_rule(problem: Problem, rule: Rule) -> dict[str, Recorded]:
     if not problem.record:
         return {}
     # Without labels the recalibrated probabilities are what is believed, of argmax's decisions too.
-    link = rule.flatten().link if rule.is_flat else None
-    oracle = problem.oracle("labels" if problem.labelled else "expected", link)
+    oracle = problem.oracle("labels" if problem.labelled else "expected", rule.shared_link)
     confusion = problem.confusion_of_rule(rule, oracle)
     argmax = oracle.confusions([Loss.argmax(problem.schema.decision_width)], linked=False)[0]
     out = {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..core.labels import python_labels
 from ..rules.base import Rule
+from ..rules.cut_points import CutPointRule
 from ..rules.describe import unit_of
 from ..rules.example_cost import CostRule
 from ..rules.forms import Weights, form_of
@@ -50,6 +52,18 @@ class _RuleTables(RuleWriter[dict[str, Any] | None]):
         form = None if rule.multioutput else form_of(rule, 0)
         return _weights(rule, form) if isinstance(form, Weights) else None
 
+    def cut_points(self, rule: CutPointRule) -> dict[str, Any]:
+        if rule.width == 2:
+            return _thresholds(rule)
+        unit, ends = unit_of(rule, 0), [-np.inf, *rule.cuts[0].tolist(), np.inf]
+        labels = [str(label) for label in python_labels(rule.classes[0])]
+        texts = [
+            "never predicted" if low >= high else "above" if high == np.inf else f"up to {unit.number(high)}"
+            for low, high in pairwise(ends)
+        ]
+        rows = [list(row) for row in zip(labels, texts, strict=True)]
+        return _table(["class", unit.noun], rows[:_MAX_TABLE_ROWS], len(rows))
+
     def mixture(self, rule: MixtureRule) -> dict[str, Any]:
         shares = np.atleast_2d(rule.weights).mean(axis=0)
         parts = list(zip(shares, rule.rules, strict=True))[:_MAX_TABLE_ROWS]
@@ -83,7 +97,7 @@ def _weights(rule: WeightedRule, form: Weights) -> dict[str, Any] | None:
     return _table(["class", "weight", "bonus"][: 1 + len(columns)], rows, len(labels), caption)
 
 
-def _thresholds(rule: WeightedRule) -> dict[str, Any]:
+def _thresholds(rule: WeightedRule | CutPointRule) -> dict[str, Any]:
     rows = []
     for m, threshold in enumerate(rule.thresholds[:_MAX_TABLE_ROWS].tolist()):
         limits = {np.inf: "never", -np.inf: "always"}

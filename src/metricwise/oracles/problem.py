@@ -260,7 +260,7 @@ class Problem:
         assert self.labelled
         if self.aim.average == "instance":
             return self.source.reduce(lambda rows: self._by_row(rows, rule)).value
-        oracle = self.oracle("labels", rule.flatten().link if rule.is_flat else None)
+        oracle = self.oracle("labels", rule.shared_link)
         return self.objective(oracle).value(self.confusion_of_rule(rule, oracle))
 
     def _by_row(self, rows: Any, rule: Rule) -> RowMean:

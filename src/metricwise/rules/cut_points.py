@@ -166,6 +166,11 @@ class CutPointRule(Rule):
 
     # ------------------------------------------------------------------------------------- in other words
 
+    @property
+    def shared_link(self) -> TemperatureScaling | None:
+        """The map from scores to probabilities, if the rule has one for each class."""
+        return self.link
+
     def score_cuts(self, output: int) -> FloatArray | None:
         """Return the cut points (K - 1,) of an output of more than two classes; None for two."""
         return self.cuts[output] if self.n_classes[output] > 2 else None

@@ -111,7 +111,8 @@ class Details:
         Details
         """
         rule = read_rule(rule)
-        rule.flatten()  # refused where confusions are not those of losses
+        if rule.needs:
+            rule.flatten()  # refused: decisions do not depend on the numbers of rows alone
         if metrics is None:
             metrics = own_metric(rule)
             if options.get("pos_label") is None:
@@ -223,7 +224,7 @@ class Details:
     @property
     def link(self) -> TemperatureScaling | None:
         """The link of the rule."""
-        return self.rule.flatten().link
+        return self.rule.shared_link
 
     @property
     def _judge(self) -> Counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from ...goals.constraint import ConstraintSystem
 from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
 from ...rules.calibration import TemperatureScaling, link_or_base
+from ...rules.cut_points import CutPointRule
+from ...rules.decisions import bisect_grades
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ...solvers.sweep import threshold_loss
@@ -23,7 +25,7 @@ from ...solvers.sweep import threshold_loss
 __all__ = ["Curve", "at_step", "count_curve", "judge_of"]
 
 FloatArray = NDArray[np.float64]
-Rule = WeightedRule | MixtureRule
+Rule = WeightedRule | MixtureRule | CutPointRule
 
 _N_POINTS = 101
 _N_POINTS_OF_CALLS = 25  # if every value is a call of the user's function on whole rows
@@ -128,7 +130,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
         half = (n_points - 1) // 2
         position, argmax, chosen = np.arange(2 * half + 1) / half * (_LAST_STEP / 2), 0, half
         base = link_or_base(None, schema)
-        rules = [rule.map_rules(partial(at_step, step=step, base=base)) for step in position.tolist()]
+        rules = [_rule_at(rule, step, base) for step in position.tolist()]
         confusion = _confusions_of(rules, problem, judge)
     elif schema.input.is_logits:
         position, counted, (argmax, chosen) = _logits_around(threshold, problem, n_points)
@@ -159,7 +161,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
 
 def judge_of(problem: Problem, rule: Rule) -> Counts:
     """Return the oracle that counts rules: with labels, or without any with the recalibrated probabilities."""
-    return problem.oracle("labels" if problem.labelled else "expected", rule.flatten().link)
+    return problem.oracle("labels" if problem.labelled else "expected", rule.shared_link)
 
 
 def _sampled(problem: Problem, n_points: int) -> Problem:
@@ -175,7 +177,8 @@ def _threshold_of(problem: Problem, rule: Rule) -> float | None:
     """Return the threshold of a rule of one binary output; None for other rules."""
     if rule.is_randomized or rule.multioutput or rule.width > 2 or problem.schema.n_extra:
         return None
-    threshold = float(rule.flatten().rules[0].thresholds[0])
+    single: Any = rule.flatten().rules[0] if rule.is_flat else rule
+    threshold = float(single.thresholds[0])
     return None if np.isnan(threshold) else threshold
 
 
@@ -226,6 +229,8 @@ def _usual_numbers(number: FloatArray, otherwise: float) -> FloatArray:
 
 def _confusions_of(rules: list[Rule], problem: Problem, judge: Counts) -> FloatArray:
     """Count rules along steps, of which the first is argmax."""
+    if not rules[0].is_flat:
+        return np.stack([problem.confusion_of_rule(rule, judge) for rule in rules])
     mixtures = [rule.flatten() for rule in rules]
     if judge.link is None:
         tensors = judge.confusions([loss for mixture in mixtures for loss in mixture.losses])
@@ -261,6 +266,20 @@ def _bounded(limits: ConstraintSystem, confusion: FloatArray) -> dict[str, Float
         slacks, values = (np.stack(column) for column in zip(*pairs, strict=True))
         out[names[key]] = np.take_along_axis(values, slacks.argmin(axis=0)[None], axis=0)[0]
     return out
+
+
+def _rule_at(rule: Any, step: float, base: TemperatureScaling | None) -> Rule:
+    """Return a rule at a step from argmax; cut points of a score move on straight lines."""
+    cuts = rule.score_cuts(0)
+    if cuts is None:
+        at: Rule = rule.map_rules(partial(at_step, step=step, base=base))
+        return at
+    start = cuts if rule.ordinal_map is None else bisect_grades(rule.ordinal_map)
+    moving = np.isfinite(cuts) & np.isfinite(start)
+    away = np.where(moving, cuts, 0.0) - np.where(moving, start, 0.0)
+    moved = np.where(moving, np.where(moving, start, 0.0) + step * away, start if step == 0 else cuts)
+    moved_rule: Rule = replace(rule, cuts=np.maximum.accumulate(moved)[None])
+    return moved_rule
 
 
 def at_step(rule: WeightedRule, step: float, base: TemperatureScaling | None = None) -> WeightedRule:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ...core.losses import Loss
 from ...oracles.problem import Problem
-from ...rules.base import RuleRows
-from ...rules.mixture import MixtureRule
-from ...rules.weighted import WeightedRule, anonymous_rule
+from ...rules.base import Rule, RuleRows
+from ...rules.weighted import anonymous_rule
 
 __all__ = ["Moves", "count_moves"]
 
@@ -68,12 +67,12 @@ class Moves:
         return float((total.sum() - stay) / max(total.sum(), np.finfo(float).tiny))
 
 
-def count_moves(problem: Problem, rule: WeightedRule | MixtureRule) -> Moves:
+def count_moves(problem: Problem, rule: Rule) -> Moves:
     """Count the moves of a rule; those of a mixture by the shares of its rules."""
     schema = problem.schema
     width = schema.decision_width
     argmax_rule = anonymous_rule(Loss.argmax(width), schema.n_decisions)
-    rules, shares = rule.flatten()
+    rules, shares = rule.flatten() if rule.is_flat else ((rule,), np.ones((1, 1)))
     shares = np.broadcast_to(shares, (schema.n_outputs, len(rules)))
 
     def ask(rows: Any) -> FloatArray:
@@ -82,7 +81,7 @@ def count_moves(problem: Problem, rule: WeightedRule | MixtureRule) -> Moves:
         for r, part in enumerate(rules):
             after = part.decide(RuleRows(rows.proba))
             masses = (
-                _by_label(rows, before, after) if problem.labelled else _by_probability(rows, before, after, part.link)
+                _by_label(rows, before, after) if problem.labelled else _by_probability(rows, before, after, part.shared_link)
             )
             tallies = [_tally(before, after, width, mass, rows.weight) for mass in masses]
             out += shares[:, r, None, None] * np.stack(tallies)
