@@ -327,9 +327,17 @@ class Counts:
         return self._square(self._mixed(sums * self._factor[..., None]))
 
     def confusion_by(self, decide: Callable[[Rows], IntArray]) -> FloatArray:
-        """Return the confusion tensor (M, D, D) of decisions that are taken about rows as they are read."""
-        sums = self._prepared.reduce(lambda rows: self._count(rows, decide(rows)))
-        return self._square(self._mixed(sums * self._factor[..., None]))
+        """Return the confusion tensor (M, D, D) of decisions about rows before the link, counted behind it."""
+
+        def ask(rows: Rows) -> FloatArray:
+            return self._count(self._counted_rows(rows), decide(rows))
+
+        return self._square(self._mixed(self.source.reduce(ask) * self._factor[..., None]))
+
+    def _counted_rows(self, rows: Rows) -> Rows:
+        """Return rows as they are counted: behind the link, and every entry with what it counts for."""
+        counted = self._behind(rows)
+        return self._with_mass(counted) if self._expects else counted
 
     def confusions_above(self, thresholds: FloatArray) -> FloatArray:
         """Return the confusion tensors (T, 1, 2, 2) of one binary output: class 1 is predicted above thresholds (T,).
@@ -338,8 +346,7 @@ class Counts:
         """
 
         def ask(rows: Rows) -> FloatArray:
-            number, counted = rows.proba.positive_column(0), self._behind(rows)
-            counted = self._with_mass(counted) if self._expects else counted
+            number, counted = rows.proba.positive_column(0), self._counted_rows(rows)
             return np.stack([self._count(counted, (number > t)[:, None].astype(np.intp)) for t in thresholds], axis=1)
 
         sums = self.source.reduce(ask) * self._factor[:, None, :, :, None]

@@ -297,11 +297,6 @@ class Rule(ABC):
 
     @property
     def shared_link(self) -> TemperatureScaling | None:
-        """The link that the probabilities of all rows are behind; None if there is none."""
-        return self.flatten().link if self.is_flat else None
-
-    @property
-    def shared_link(self) -> TemperatureScaling | None:
         """The recalibration of all rows alike; None if there is none, or if it differs by row."""
         return None
 

@@ -81,7 +81,9 @@ def count_moves(problem: Problem, rule: Rule) -> Moves:
         for r, part in enumerate(rules):
             after = part.decide(RuleRows(rows.proba))
             masses = (
-                _by_label(rows, before, after) if problem.labelled else _by_probability(rows, before, after, part.shared_link)
+                _by_label(rows, before, after)
+                if problem.labelled
+                else _by_probability(rows, before, after, part.shared_link)
             )
             tallies = [_tally(before, after, width, mass, rows.weight) for mass in masses]
             out += shares[:, r, None, None] * np.stack(tallies)
