@@ -77,7 +77,8 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
         some = source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
         assert some.codes is not None
         warn_of_assignment(some.proba, some.codes, schema.classes, schema.column_order)
-        warn_of_probabilities(some.proba, schema.input)
+    if schema.input.kind == "logits" and schema.single and not isinstance(rows.y, Labels):
+        warn_of_probabilities(source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS))
     if rows.time is not None:
         problem = _in_time(problem, rows.time.length)
     return _by_group(problem, rows, goal)

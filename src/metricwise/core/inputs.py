@@ -21,11 +21,7 @@ IntArray = NDArray[np.intp]
 InputKind = Literal["probabilities", "logits", "log_proba", "scores"]
 
 KINDS = ("probabilities", "logits", "log_proba", "scores")
-MAX_LOGIT = {
-    2: 6e4,
-    4: 1e38,
-    8: 1e200,
-}  # by bytes of an entry: what stands for infinity, so that products of it are numbers
+MAX_LOGIT = {4: 1e38, 8: 1e200}  # by bytes of an entry: what stands for infinity, so that products of it are numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +66,11 @@ class Input:
         """What one of the numbers is called."""
         nouns = {"logits": "logit", "log_proba": "log-odds", "scores": "score"}
         return nouns.get(self.kind, "probability")
+
+    @property
+    def plural(self) -> str:
+        """What the numbers of a row are called."""
+        return {"log_proba": "log-probabilities"}.get(self.kind, self.kind)
 
     def of_outputs(self, outputs: IntArray, width: int) -> Input:
         """Return the same of some outputs, given by position."""

@@ -93,23 +93,26 @@ def read_proba(
         )
     counts = _class_counts(blocks, classes)
     if row_input.is_logits:
-        return _read_logits(blocks, counts, row_input, first_row)
+        return _read_logits(blocks, counts, row_input, first_row, check)
     result = Probabilities(tuple(blocks), counts)
     if check:
         _check_values(result, first_row)
     return result
 
 
-def _read_logits(blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int) -> Probabilities:
-    """Return checked logits behind the map of their input; of scores without one yet, as they are."""
+def _read_logits(
+    blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int, check: bool
+) -> Probabilities:
+    """Return logits behind the map of their input; of scores without one yet, as they are."""
     width = int(counts.max())
     result = Probabilities(tuple(blocks), counts, row_input.base or identity(len(counts), width))
-    _check_class_counts(result)
-    checked = (
-        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row)
+    if check:
+        _check_class_counts(result)
+    read = (
+        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row, check=check)
         for block, span in result.spans()
     )
-    return replace(result, blocks=tuple(checked))
+    return replace(result, blocks=tuple(read))
 
 
 def _float_array(values: Any) -> NDArray[Any]:
