@@ -221,6 +221,7 @@ def trade_off(
     classes: Any = None,
     order: Any = None,
     pos_label: Any = None,
+    input: str = "probabilities",
     abstain: bool | float | Abstention | None = None,
     strategy: Strategy | None = None,
     random_state: int | None = None,
@@ -246,7 +247,7 @@ def trade_off(
         Metrics to record along the frontier.
     subject_to : str, constraint, or list of these, optional
         Further constraints that every point satisfies on the given rows.
-    average, sample_weight, output_weight, classes, order, pos_label
+    average, sample_weight, output_weight, classes, order, pos_label, input
         As in :func:`metricwise.optimize`.
     abstain : bool, float or Abstention, optional
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
@@ -284,7 +285,7 @@ def trade_off(
     """
     chosen = Strategy.of(strategy)
     settings, show_progress = _settings(n_points, ceiling, chosen, random_state), read_verbose(verbose)
-    rows = RowSpec(proba, y, sample_weight, classes=classes, order=order, pos_label=pos_label)
+    rows = RowSpec(proba, y, sample_weight, classes=classes, order=order, pos_label=pos_label, input=input)
     bounded = _bounded(against)
     spec = GoalSpec(
         metric,

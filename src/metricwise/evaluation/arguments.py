@@ -219,6 +219,7 @@ def _read_data(rule: Rule, spec: RowSpec) -> Data:
         classes=list(schema.classes) if schema.multioutput else schema.classes[0],
         pos_label=[labels[1] for labels in schema.classes] if schema.multioutput else schema.classes[0][1],
         normalize=schema.normalize,
+        input=schema.input,
     )
     data = read_data(read)
     return replace(data, schema=replace(data.schema, output_names=None if names is None else tuple(map(str, names))))
@@ -254,6 +255,7 @@ def spec_for_rule(spec: RowSpec, schema: Schema) -> RowSpec:
         classes=classes if schema.multioutput else classes[0],
         pos_label=[labels[1] for labels in classes],
         normalize=schema.normalize,
+        input=schema.input,
     )
 
 
@@ -308,7 +310,9 @@ def _names(table: Any) -> list[str] | None:
 def read_side_proba(rule: Rule, proba: Any, reader: Rule, y: Any, pos_label: Any) -> Probabilities:
     """Read the probabilities that one side of a comparison decides by, of the outputs of `reader`."""
     if is_in_table(proba, y):
-        spec = spec_for_rule(RowSpec(proba, y), replace(reader.schema, normalize=rule.schema.normalize))
+        spec = spec_for_rule(
+            RowSpec(proba, y), replace(reader.schema, normalize=rule.schema.normalize, input=rule.schema.input)
+        )
         _, source = open_rows(spec)
         return source.take(np.arange(source.n_rows)).proba
     return read_proba_for(rule, proba, pos_label)
