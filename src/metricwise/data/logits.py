@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, warn
 from ..core.inputs import MAX_LOGIT, Input
-from ..core.rows import Rows
+from ..core.probabilities import Probabilities
 
 __all__ = ["read_logits", "warn_of_probabilities"]
 
@@ -48,9 +48,11 @@ def read_logits(
     elif row_input.kind == "log_proba":
         raise InvalidParameter(
             "proba",
-            f"have the log-probabilities of all classes if {argument('input', 'log_proba')}, shape (N, 2) or (N, M, 2)",
-            "a single column",
-            f"pass both columns, or log-odds with {argument('input', 'logits')}",
+            problem=(
+                f"{argument('input', 'log_proba')} needs the log-probabilities of all classes, shape (N, 2) or "
+                "(N, M, 2), got a single column"
+            ),
+            remedy=f"pass both columns, or log-odds with {argument('input', 'logits')}",
         )
     low, high = float(block.min(initial=0.0)), float(block.max(initial=0.0))
     if check:
@@ -157,10 +159,7 @@ def _refuse_probabilities(block: NDArray[Any]) -> None:
                 "logits must be the numbers before a softmax, got rows from 0 to 1 that sum to 1, which are "
                 "probabilities"
             ),
-            remedy=(
-                f"leave {argument('input', 'logits')} out, or pass their logarithms with "
-                f"{argument('input', 'log_proba')}"
-            ),
+            remedy=f"pass their logarithms, or leave {argument('input', 'logits')} out where the rule is fitted",
         )
 
 
@@ -173,10 +172,17 @@ def _finite(block: NDArray[Any], padding: BoolArray, limit: float) -> NDArray[An
     return np.asarray(out, dtype=block.dtype)
 
 
-def warn_of_probabilities(rows: Rows) -> None:
-    """Warn if single columns that were declared as logits all lie between 0 and 1, as probabilities do."""
-    if all(block.min() >= 0 and block.max() <= 1 for block in rows.proba.blocks):
-        warn(
-            f"all logits lie between 0 and 1, as probabilities do, and {argument('input', 'logits')} takes them for "
-            f"log-odds; if they are probabilities, leave {argument('input', 'logits')} out."
-        )
+def warn_of_probabilities(proba: Probabilities, row_input: Input) -> bool:
+    """Warn if single columns that were declared as logits all lie between 0 and 1, as probabilities do.
+
+    Returns whether there was reason to.
+    """
+    if row_input.kind != "logits" or any(block.ndim == 3 for block in proba.blocks):
+        return False
+    if not all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
+        return False
+    warn(
+        f"all logits lie between 0 and 1, as probabilities do, and {argument('input', 'logits')} takes them for "
+        f"log-odds; if they are probabilities, leave {argument('input', 'logits')} out."
+    )
+    return True

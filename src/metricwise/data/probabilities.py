@@ -263,7 +263,13 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:
         )
     if low < 0:
         at = start + int(np.argwhere(rows < 0)[0][0])
-        raise InvalidParameter("proba", "be non-negative", f"{low} in row {at}", "turn scores into probabilities first")
+        raise InvalidParameter(
+            "proba",
+            "be non-negative",
+            f"{low} in row {at}",
+            f"for a rule on logits or scores, fit it with {argument('input', 'logits')} or "
+            f"{argument('input', 'scores')}",
+        )
     if rows.ndim == 2:
         if high > 1:
             raise InvalidParameter("proba", "be at most 1", high)

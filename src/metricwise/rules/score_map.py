@@ -53,7 +53,7 @@ def fit_score_map(
             k, column = int(proba.n_classes[m]), block[:, m - span.start]
             bounded = bound_logits(column if block.ndim == 2 else column[:, :k], codes[:, m], 0.0)
             standard, location, scale = _standardise(bounded)
-            _refuse_reversed(standard, codes[:, m], sample_weight)
+            _refuse_reversed(standard, codes[:, m], sample_weight, f" of output {m}" if proba.n_outputs > 1 else "")
             center = _log_shares(codes[:, m], sample_weight, k)
             t, bias = fit_scale(standard, codes[:, m], sample_weight, frequency, center, SHRINKAGE)
             base.temperature[m] = t / scale
@@ -72,8 +72,11 @@ def _standardise(z: FloatArray) -> tuple[FloatArray, float, float]:
     return (z - location) / scale, location, scale
 
 
-def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArray | None) -> None:
-    """Refuse scores that fall with their class: by the score test of t = 0 against the shares of the classes."""
+def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArray | None, where: str) -> None:
+    """Refuse scores that fall with their class: by the score test of t = 0 against the shares of the classes.
+
+    `where` says in a message whose scores these are.
+    """
     kept = codes >= 0
     z, true = standard[kept], codes[kept].astype(np.intp)
     w = np.ones(len(true)) if weight is None else weight[kept]
@@ -88,9 +91,8 @@ def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArr
     if slopes.sum() < -_REVERSED_ERRORS * error:
         raise InvalidParameter(
             "proba",
-            "have larger scores for more of the class: larger must mean more of the class",
-            "scores that are smaller there",
-            "pass -scores",
+            problem=f"larger must mean more of the class, got scores{where} that are smaller for rows of the class",
+            remedy="pass -scores",
         )
 
 
