@@ -150,7 +150,7 @@ def test_a_rule_on_probabilities_refuses_logits(folder):
     assert sentence == "--input must be probabilities, which the rule was fitted to, got logits; leave it out."
     sentence = refused("apply", "rule.json", "logits.csv")
     assert "must be non-negative" in sentence
-    assert sentence.endswith("fit it with --input logits or --input scores.")
+    assert sentence.endswith("use a rule that was fitted to logits or scores, because this one takes probabilities.")
 
 
 def test_class_weights_multiply_the_softmax_of_logits(folder):
@@ -185,15 +185,17 @@ THREE = ("-t", "truth", "-m", "macro_f1", "-o", "rule.json")
 WRONG = {
     (*FIT, "--proba", "z", "--input", "margins"): "--input must be one of 'probabilities', 'logits', 'log_proba', "
     "'scores', got 'margins'.",
-    (*FIT, "--proba", "z", "--input", "log_proba"): "--input log_proba needs the log-probabilities of all classes, "
-    "shape (N, 2) or (N, M, 2), got a single column; pass both columns, or log-odds with --input logits.",
+    (*FIT, "--proba", "z", "--input", "log_proba"): "log-probabilities must be of all classes, "
+    "shape (N, 2) or (N, M, 2), if --input log_proba, got a single column; pass both columns, or "
+    "log-odds with --input logits.",
     (*FIT, "--proba", "wrong", "--input", "scores"): "larger must mean more of the class, got scores that are smaller "
     "for rows of the class; pass -scores.",
-    ("fit", "probabilities.csv", *THREE, "--input", "logits"): "logits must be the numbers before a softmax, got rows "
-    "from 0 to 1 that sum to 1, which are probabilities; pass their logarithms, or leave --input logits out where the "
-    "rule is fitted.",
+    ("fit", "probabilities.csv", *THREE, "--input", "logits"): "logits must be the numbers before a softmax, if "
+    "--input logits, got rows from 0 to 1 that sum to 1, which are probabilities; leave --input logits out, or pass "
+    "their logarithms with --input log_proba.",
     ("fit", "logits.csv", *THREE, "--input", "log_proba"): "log-probabilities must be logarithms of probabilities that "
-    "sum to 1 (within 0.015), got a sum of * in row 0; pass --input logits for logits, whose softmax sums to 1.",
+    "sum to 1 (within 0.015) if --input log_proba, got a sum of * in row 0; pass --input logits "
+    "for logits, whose softmax sums to 1.",
 }
 
 

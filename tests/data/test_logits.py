@@ -47,10 +47,10 @@ REFUSED = {
     "sums": (
         [[-0.5, -0.5]],
         LOG_PROBA,
-        r"sum to 1 \(within 0.01\), got a sum of 1.21306 in row 0; pass input='logits'",
+        r"sum to 1 \(within 0.01\) .* sum of 1.21306 in row 0",
     ),
-    "a single column": ([-0.5, -0.7], LOG_PROBA, "log-probabilities of all classes, .* got a single column; pass both"),
-    "probabilities": ([[0.2, 0.8], [0.5, 0.5]], LOGITS, "which are probabilities; pass their logarithms, or leave"),
+    "a single column": ([-0.5, -0.7], LOG_PROBA, "of all classes, shape .* got a single column"),
+    "probabilities": ([[0.2, 0.8], [0.5, 0.5]], LOGITS, "got rows .* which are probabilities"),
     "one class": ([[0.2], [0.3]], Input.of("log_proba"), "got a single column"),
 }
 

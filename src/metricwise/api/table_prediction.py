@@ -14,6 +14,7 @@ from ..core.labels import python_labels
 from ..core.progress import Progress, read_verbose
 from ..data.arrays import PieceReader
 from ..data.columns import ProbabilityColumns
+from ..data.logits import OTHER_RULE
 from ..data.row_spec import Piece
 from ..data.sources.tables import proba_of, rule_columns
 from ..data.tables.formats import arrow
@@ -118,9 +119,8 @@ def _decided(
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns that are kept and those of decisions, batch by batch."""
     schema = rule.schema
-    pieces = PieceReader(
-        schema, schema.multioutput, list(schema.classes) if schema.multioutput else schema.classes[0], None
-    )
+    classes = list(schema.classes) if schema.multioutput else schema.classes[0]
+    pieces = PieceReader(schema, schema.multioutput, classes, None, remedies=OTHER_RULE)
     read = {**dict.fromkeys(keep, False), **{name: True for output in columns for name in output.columns}}
     labels, start = [arrow_column(decisions) for decisions in schema.decisions], 0
     for batch in reader.batches(read, batch_rows(8 * len(read), memory_limit)):

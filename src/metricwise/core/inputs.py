@@ -69,8 +69,8 @@ class Input:
 
     @property
     def plural(self) -> str:
-        """What the numbers of a row are called."""
-        return {"log_proba": "log-probabilities"}.get(self.kind, self.kind)
+        """What all of the numbers are called."""
+        return "log-probabilities" if self.kind == "log_proba" else self.kind
 
     def of_outputs(self, outputs: IntArray, width: int) -> Input:
         """Return the same of some outputs, given by position."""

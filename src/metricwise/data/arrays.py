@@ -32,6 +32,7 @@ from .frames import (
     table_columns,
 )
 from .labels import Labels, make_rows, read_labels
+from .logits import OTHER_INPUT, Remedies
 from .probabilities import read_proba
 from .row_spec import Piece, RowSpec
 from .single_column import is_single, positive_last
@@ -95,6 +96,7 @@ def read_data(spec: RowSpec) -> Data:
         "classes": classes,
         "columns": columns,
         "row_input": row_input,
+        "remedies": OTHER_INPUT,
     }
     try:
         read = proba if isinstance(proba, Probabilities) else read_proba(proba, normalize=spec.normalize, **shape)
@@ -212,6 +214,8 @@ class PieceReader:
         Names of the outputs, by which the columns of multilabel data frames are matched.
     counts_rows : bool, default=False
         Whether weights say how many rows each row stands for.
+    remedies : Remedies, optional
+        What to do with numbers that are something else, for error messages.
 
     See Also
     --------
@@ -235,6 +239,7 @@ class PieceReader:
     classes: Any
     columns: list[Any] | None
     counts_rows: bool = False
+    remedies: Remedies = OTHER_INPUT
 
     @classmethod
     def of(cls, head: RowSpec) -> PieceReader:
@@ -266,6 +271,7 @@ class PieceReader:
             first_row=start,
             check=check,
             row_input=self.schema.input,
+            remedies=self.remedies,
         )
         names = list(self.schema.classes) if self.multioutput else self.schema.classes[0]
         labels = piece.y

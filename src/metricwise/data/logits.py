@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from ..core.errors import InvalidParameter, argument, warn
 from ..core.inputs import MAX_LOGIT, Input
 from ..core.probabilities import Probabilities
 
-__all__ = ["read_logits", "warn_of_probabilities"]
+__all__ = ["NO_INPUT", "OTHER_INPUT", "OTHER_RULE", "Remedies", "read_logits", "warn_of_probabilities"]
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
@@ -20,8 +20,54 @@ _CHECK_ROWS = 1 << 14
 _SUM_TOLERANCE = 1e-6  # of rows that sum to 1 as probabilities do, and logits hardly ever
 
 
+class Remedies(NamedTuple):
+    """What to do with numbers that are something else than they are taken for.
+
+    The sentences are for scores that are taken for probabilities, probabilities taken for logits, and for numbers taken
+    for log-probabilities: a single column, and rows whose probabilities do not sum to 1. `by_rule` is whether a rule
+    takes them so, rather than the user.
+    """
+
+    for_scores: str
+    for_probabilities: str
+    for_single: str
+    for_sums: str
+    by_rule: bool = False
+
+    def condition(self, kind: str) -> str:
+        """Return why the numbers must be of a kind."""
+        if self.by_rule:
+            return f"because the rule takes {Input.of(kind).plural}"
+        return f"if {argument('input', kind)}"
+
+
+_LOGITS, _SCORES = argument("input", "logits"), argument("input", "scores")
+
+OTHER_INPUT = Remedies(
+    f"pass {_LOGITS} for numbers before a softmax or sigmoid, {_SCORES} for scores of any other scale",
+    f"leave {_LOGITS} out, or pass their logarithms with {argument('input', 'log_proba')}",
+    f"pass both columns, or log-odds with {_LOGITS}",
+    f"pass {_LOGITS} for logits, whose softmax sums to 1",
+)
+OTHER_RULE = Remedies(
+    "use a rule that was fitted to logits or scores, because this one takes probabilities",
+    "pass their logarithms",
+    "pass both columns",
+    "subtract scipy.special.logsumexp(proba, axis=-1, keepdims=True)",
+    by_rule=True,
+)
+NO_INPUT = OTHER_INPUT._replace(for_scores="turn scores into probabilities first")
+
+
 def read_logits(
-    block: NDArray[Any], row_input: Input, counts: IntArray, tolerance: float, first_row: int = 0, *, check: bool = True
+    block: NDArray[Any],
+    row_input: Input,
+    counts: IntArray,
+    tolerance: float,
+    first_row: int = 0,
+    remedies: Remedies = NO_INPUT,
+    *,
+    check: bool = True,
 ) -> NDArray[Any]:
     """Return a block of logits, finite: what is infinite becomes a number that is as good as that.
 
@@ -38,6 +84,7 @@ def read_logits(
         How far the probabilities of log-probabilities may be from summing to 1.
     first_row : int, default=0
         Number of rows before these, for error messages.
+    remedies : Remedies, optional
     check : bool, default=True
         Whether to check the numbers.
     """
@@ -49,16 +96,20 @@ def read_logits(
         raise InvalidParameter(
             "proba",
             problem=(
-                f"{argument('input', 'log_proba')} needs the log-probabilities of all classes, shape (N, 2) or "
-                "(N, M, 2), got a single column"
+                "log-probabilities must be of all classes, shape (N, 2) or (N, M, 2), "
+                f"{remedies.condition('log_proba')}, got a single column"
             ),
-            remedy=f"pass both columns, or log-odds with {argument('input', 'logits')}",
+            remedy=remedies.for_single,
         )
     low, high = float(block.min(initial=0.0)), float(block.max(initial=0.0))
     if check:
         _check_missing(block, low, row_input, first_row)
         if block.ndim == 3:
-            _check_classes(block, padding, (low, high), row_input, tolerance, first_row)
+            _check_infinite(block, padding, row_input, first_row, low, high)
+            if row_input.kind == "log_proba":
+                _check_log_sums(block, padding, tolerance, first_row, remedies)
+            elif row_input.kind == "logits" and low >= 0 and high <= 1:
+                _refuse_probabilities(block, remedies)
     wide = np.promote_types(block.dtype, np.float32)  # of half precision no number is as good as infinite
     limit = MAX_LOGIT[wide.itemsize]
     if low >= -limit and high <= limit:
@@ -91,26 +142,12 @@ def _check_missing(block: NDArray[Any], low: float, row_input: Input, first_row:
         )
 
 
-def _check_classes(
-    block: NDArray[Any],
-    padding: BoolArray,
-    ends: tuple[float, float],
-    row_input: Input,
-    tolerance: float,
-    first_row: int,
+def _check_infinite(
+    block: NDArray[Any], padding: BoolArray, row_input: Input, first_row: int, low: float, high: float
 ) -> None:
-    """Refuse rows of all classes that cannot be what they are declared as; `ends` are the ends of their range."""
-    low, high = ends
-    if np.isinf(low) or np.isinf(high):
-        _check_infinite(block, padding, row_input, first_row)
-    if row_input.kind == "log_proba":
-        _check_log_sums(block, padding, tolerance, first_row)
-    elif row_input.kind == "logits" and low >= 0 and high <= 1:
-        _refuse_probabilities(block)
-
-
-def _check_infinite(block: NDArray[Any], padding: BoolArray, row_input: Input, first_row: int) -> None:
-    """Refuse rows in which no class or more than one is certain."""
+    """Refuse rows in which no class or more than one is certain; all numbers are from `low` to `high`."""
+    if np.isfinite(low) and np.isfinite(high):
+        return
     certain = (block == np.inf).sum(axis=2)
     impossible = ((block == -np.inf) | padding).all(axis=2)
     for bad, got in ((certain > 1, "two or more of +inf"), (impossible, "-inf for every class")):
@@ -125,7 +162,9 @@ def _check_infinite(block: NDArray[Any], padding: BoolArray, row_input: Input, f
             )
 
 
-def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int) -> None:
+def _check_log_sums(
+    block: NDArray[Any], padding: BoolArray, tolerance: float, first_row: int, remedies: Remedies
+) -> None:
     """Refuse rows whose log-probabilities are not those of probabilities that sum to 1."""
     for start in range(0, len(block), _CHECK_ROWS):
         rows = np.where(padding, -np.inf, block[start : start + _CHECK_ROWS].astype(np.float64))
@@ -137,14 +176,15 @@ def _check_log_sums(block: NDArray[Any], padding: BoolArray, tolerance: float, f
             raise InvalidParameter(
                 "proba",
                 problem=(
-                    f"log-probabilities must be logarithms of probabilities that sum to 1 (within {tolerance:.3g}), "
-                    f"got a sum of {total[where]:.6g} in row {first_row + start + where[0]}"
+                    f"log-probabilities must be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) "
+                    f"{remedies.condition('log_proba')}, got a sum of {total[where]:.6g} in row "
+                    f"{first_row + start + where[0]}"
                 ),
-                remedy=f"pass {argument('input', 'logits')} for logits, whose softmax sums to 1",
+                remedy=remedies.for_sums,
             )
 
 
-def _refuse_probabilities(block: NDArray[Any]) -> None:
+def _refuse_probabilities(block: NDArray[Any], remedies: Remedies) -> None:
     """Refuse rows from 0 to 1 that all sum to 1: these are probabilities, unless all are 0 or 1 as counts are."""
     fractions = False
     for start in range(0, len(block), _CHECK_ROWS):
@@ -156,10 +196,10 @@ def _refuse_probabilities(block: NDArray[Any]) -> None:
         raise InvalidParameter(
             "proba",
             problem=(
-                "logits must be the numbers before a softmax, got rows from 0 to 1 that sum to 1, which are "
-                "probabilities"
+                f"logits must be the numbers before a softmax, {remedies.condition('logits')}, got rows from 0 to 1 "
+                "that sum to 1, which are probabilities"
             ),
-            remedy=f"pass their logarithms, or leave {argument('input', 'logits')} out where the rule is fitted",
+            remedy=remedies.for_probabilities,
         )
 
 
@@ -172,17 +212,19 @@ def _finite(block: NDArray[Any], padding: BoolArray, limit: float) -> NDArray[An
     return np.asarray(out, dtype=block.dtype)
 
 
-def warn_of_probabilities(proba: Probabilities, row_input: Input) -> bool:
-    """Warn if single columns that were declared as logits all lie between 0 and 1, as probabilities do.
+def warn_of_probabilities(proba: Probabilities, row_input: Input, *, by_rule: bool = False) -> bool:
+    """Warn if single columns of logits all lie between 0 and 1, as probabilities do, and return whether they do.
 
-    Returns whether there was reason to.
+    `by_rule` is whether a rule takes them for logits, rather than the user.
     """
     if row_input.kind != "logits" or any(block.ndim == 3 for block in proba.blocks):
         return False
     if not all(block.min() >= 0 and block.max() <= 1 for block in proba.blocks):
         return False
+    who = "the rule" if by_rule else argument("input", "logits")
+    remedy = "pass np.log(p / (1 - p))" if by_rule else f"leave {argument('input', 'logits')} out"
     warn(
-        f"all logits lie between 0 and 1, as probabilities do, and {argument('input', 'logits')} takes them for "
-        f"log-odds; if they are probabilities, leave {argument('input', 'logits')} out."
+        f"all logits lie between 0 and 1, as probabilities do, and {who} takes them for log-odds; if they are "
+        f"probabilities, {remedy}."
     )
     return True

@@ -15,7 +15,7 @@ from ..core.inputs import PROBABILITIES, Input, identity
 from ..core.labels import has_masked, missing_rows, per_output
 from ..core.probabilities import Probabilities
 from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
-from .logits import read_logits
+from .logits import NO_INPUT, Remedies, read_logits
 
 __all__ = ["Probabilities", "read_proba", "sum_tolerance"]
 
@@ -39,6 +39,7 @@ def read_proba(
     first_row: int = 0,
     check: bool = True,
     row_input: Input = PROBABILITIES,
+    remedies: Remedies = NO_INPUT,
 ) -> Probabilities:
     """Read probabilities, or logits, in any of the accepted shapes.
 
@@ -61,6 +62,8 @@ def read_proba(
         Whether to check the numbers.
     row_input : Input, optional
         What the numbers are; by default, probabilities.
+    remedies : Remedies, optional
+        What to do with numbers that are something else, for error messages.
 
     Returns
     -------
@@ -93,15 +96,20 @@ def read_proba(
         )
     counts = _class_counts(blocks, classes)
     if row_input.is_logits:
-        return _read_logits(blocks, counts, row_input, first_row, check)
+        return _read_logits(blocks, counts, row_input, first_row, remedies, check)
     result = Probabilities(tuple(blocks), counts)
     if check:
-        _check_values(result, first_row)
+        _check_values(result, first_row, remedies)
     return result
 
 
 def _read_logits(
-    blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int, check: bool
+    blocks: Sequence[NDArray[Any]],
+    counts: IntArray,
+    row_input: Input,
+    first_row: int,
+    remedies: Remedies,
+    check: bool,
 ) -> Probabilities:
     """Return logits behind the map of their input; of scores without one yet, as they are."""
     width = int(counts.max())
@@ -109,7 +117,7 @@ def _read_logits(
     if check:
         _check_class_counts(result)
     read = (
-        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row, check=check)
+        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row, remedies, check=check)
         for block, span in result.spans()
     )
     return replace(result, blocks=tuple(read))
@@ -235,14 +243,14 @@ def _class_counts(blocks: Sequence[NDArray[Any]], classes: Any) -> IntArray:
     return n_labels
 
 
-def _check_values(proba: Probabilities, first_row: int) -> None:
+def _check_values(proba: Probabilities, first_row: int, remedies: Remedies) -> None:
     _check_class_counts(proba)
     for block, span in proba.spans():
         counts = proba.n_classes[span]
         if kernels.check_rows(block, counts, sum_tolerance(block.shape[-1])):
             continue
         for start in range(0, len(block), _CHECK_ROWS):  # to say which row it is
-            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start)
+            _check_rows(block[start : start + _CHECK_ROWS], counts, first_row + start, remedies)
 
 
 def _check_class_counts(proba: Probabilities) -> None:
@@ -251,7 +259,7 @@ def _check_class_counts(proba: Probabilities) -> None:
         raise InvalidParameter("proba", "have at least 2 classes per output", least)
 
 
-def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:
+def _check_rows(rows: NDArray[Any], counts: IntArray, start: int, remedies: Remedies) -> None:
     low, high = rows.min(), rows.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         at = start + int(np.argwhere(~np.isfinite(rows))[0][0])
@@ -263,16 +271,10 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:
         )
     if low < 0:
         at = start + int(np.argwhere(rows < 0)[0][0])
-        raise InvalidParameter(
-            "proba",
-            "be non-negative",
-            f"{low} in row {at}",
-            f"for a rule on logits or scores, fit it with {argument('input', 'logits')} or "
-            f"{argument('input', 'scores')}",
-        )
+        raise InvalidParameter("proba", "be non-negative", f"{low} in row {at}", remedies.for_scores)
     if rows.ndim == 2:
         if high > 1:
-            raise InvalidParameter("proba", "be at most 1", high)
+            raise InvalidParameter("proba", "be at most 1", high, remedies.for_scores)
         return
     tolerance = sum_tolerance(rows.shape[2])
     total = np.add.reduce(np.moveaxis(rows, 2, 0), dtype=np.float64)  # over short rows class by class is faster
@@ -283,7 +285,7 @@ def _check_rows(rows: NDArray[Any], counts: IntArray, start: int) -> None:
             "proba",
             f"sum to 1 over the classes (within {tolerance:.3g})",
             f"{total[where]:.6g} in row {start + where[0]}",
-            "divide scores by their sum",
+            f"divide scores by their sum, or {remedies.for_scores}",
         )
     for m in np.flatnonzero(counts < rows.shape[2]):
         if (rows[:, m, counts[m] :] != 0).any():

@@ -20,6 +20,7 @@ from ..core.progress import Progress
 from ..data.frames import warn_of_order
 from ..data.row_spec import Frequencies, InTime, RowSpec
 from ..data.sensitive import SensitiveFeatures
+from ..data.single_column import is_single
 from ..data.sources.memory import MemorySource
 from ..goals.for_outputs import MetricSpec
 from ..goals.judged import list_metrics, positive_of
@@ -51,6 +52,8 @@ __all__ = ["evaluate"]
 
 FloatArray = NDArray[np.float64]
 
+_SCORES_NOTE = "Scores have no argmax of their own: it is the most probable class by the rule's map to probabilities."
+
 
 @entry_point("evaluate")
 @refuses_removed("evaluate")
@@ -70,6 +73,7 @@ def evaluate(
     order: Any = None,
     pos_label: Any = None,
     abstain: bool | float | Abstention | None = None,
+    input: str | None = None,
 ) -> Evaluation:
     """Evaluate a rule by any metrics on labelled rows, against argmax, another rule or another model.
 
@@ -81,15 +85,15 @@ def evaluate(
     ----------
     rule : rule, Solution, path, str, dict, float, or array-like of shape (N,) or (N, M)
         A rule of any kind, a `Solution` returned by `optimize`, a JSON file or text written by `to_json`, or a dict
-        from `to_dict`; a number, the threshold on the probability of the positive class; or decisions, as labels. A
-        mixture is evaluated in expectation, by the shares of its rules; for a metric of whole rows (the
+        from `to_dict`; a number, the threshold on the probability, logit or score of the positive class; or decisions,
+        as labels. A mixture is evaluated in expectation, by the shares of its rules; for a metric of whole rows (the
         instance-average, a function that takes no `sample_weight`), by the decisions that `predict` draws.
 
         To compare two models with a rule each, a dict ``{"a": (rule_a, proba_a), "b": (rule_b, proba_b)}``; `proba` is
         left out, and the next argument is `y`.
     proba : array-like, or Table
-        Class probabilities, as ``rule.predict`` takes them. Rows of a :class:`metricwise.Table` are all read into
-        memory. None if only decisions are compared.
+        Class probabilities, logits or scores, as ``rule.predict`` takes them. Rows of a :class:`metricwise.Table` are
+        all read into memory. None if only decisions are compared.
     y : array-like of shape (N,) or (N, M), str, or list of str
         True labels, among the rule's classes; missing labels are ignored. Columns of a data frame are matched to the
         rule's outputs by name, if the outputs have names. For a Table, the names of its columns of labels.
@@ -99,7 +103,8 @@ def evaluate(
         "equalized_odds", "predictive_parity", "recall gap", or :func:`gap`. A metric for each output is a dict or a
         list within the list. None: the metric that the rule was optimised for, or "cost" if `cost` is given.
     against : as `rule`, optional
-        What to compare with, for the same outputs and classes; None means argmax.
+        What to compare with, for the same outputs and classes; None means argmax: the class of the largest number. Of a
+        single column of scores it is the most probable class by the rule's own map to probabilities.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
         required if the outputs have different classes.
@@ -129,6 +134,9 @@ def evaluate(
         How abstentions count, for a rule that may abstain: a number is their cost in linear metrics, while other
         metrics count them as misses; True evaluates the metrics on the accepted rows, as in :func:`optimize`. None: as
         the rule was fitted.
+    input : {"probabilities", "logits", "log_proba", "scores"}, optional
+        What the numbers in `proba` are, as in :func:`optimize`, for thresholds and decisions. None: what the rule was
+        fitted to; without a rule, probabilities.
 
     Returns
     -------
@@ -180,7 +188,7 @@ def evaluate(
     """
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
-    contest = read_contest(rule, proba, y, against, pos_label)
+    contest = read_contest(rule, proba, y, against, pos_label, input)
     if cost is None and any("cost" in fitted.needs for fitted in contest.rules):
         raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:
@@ -190,7 +198,7 @@ def evaluate(
     goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
     read = read_rows(
         contest.reader,
-        RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label),
+        RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label, input=input),
         output_weight,
         next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
     )
@@ -199,7 +207,8 @@ def evaluate(
     quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
     both = _decide(contest, read, y, sensitive, costs)
     source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
-    return _Evaluator(source, sensitive, costs, contest.titles).evaluation(quantities, both)
+    notes = (_SCORES_NOTE,) if contest.second is None and _has_no_argmax(read.source.rows.proba, contest) else ()
+    return _Evaluator(source, sensitive, costs, contest.titles, notes).evaluation(quantities, both)
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -253,7 +262,7 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
 def _calibrated(contest: Contest, source: MemorySource, y: Any) -> FloatArray:
     """Return probabilities (N, K) of a single output, calibrated if the rule does so; else the class shares."""
     proba, rule = source.rows.proba, contest.first.rule
-    if contest.proba is None:
+    if contest.proba is None or (rule is None and _has_no_argmax(proba, contest)):
         return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
     if rule is not None and "sensitive_features" not in rule.needs:
         proba = rule.calibrate(RuleRows(_proba_of(contest.first, contest, y, proba)))
@@ -262,7 +271,8 @@ def _calibrated(contest: Contest, source: MemorySource, y: Any) -> FloatArray:
 
 def _proba_of(side: Contender, contest: Contest, y: Any, rows: Probabilities) -> Probabilities:
     """Return the probabilities that a side decides by; those of the rows unless it brings others."""
-    rule, reader = side.rule, contest.reader
+    reader = contest.reader
+    rule = reader if side.threshold is not None else side.rule
     if rule is None or (side.proba is contest.proba and rule.schema.normalize == reader.schema.normalize):
         return rows
     return read_side_proba(rule, side.proba, reader, y, contest.pos_label)
@@ -347,8 +357,30 @@ def _decide(
     ]
     if len(both) == 1:
         argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
-        both.append(Decisions.of(argmax, RuleRows(proba), n_groups))
+        both.append(Decisions.of(argmax, RuleRows(_baseline_proba(contest, proba, sensitive)), n_groups))
     return both
+
+
+def _has_no_argmax(proba: Probabilities, contest: Contest) -> bool:
+    """Whether rows are single columns of scores, whose scale alone does not say which class is more probable."""
+    return contest.reader.schema.input.is_scores and is_single(proba)
+
+
+def _baseline_proba(contest: Contest, proba: Probabilities, sensitive: SensitiveFeatures | None) -> Probabilities:
+    """Return the probabilities whose largest is the baseline decision."""
+    rule = contest.first.rule
+    if not _has_no_argmax(proba, contest):
+        return proba
+    if rule is None:
+        raise InvalidParameter(
+            "against",
+            "be given if no rule maps scores to probabilities, because a single column of scores has no argmax",
+            "None",
+            "pass another threshold, decisions as labels, or a rule that was fitted to scores",
+        )
+    if rule.shared_link is not None:
+        return proba
+    return rule.calibrate(RuleRows(proba, groups=None if sensitive is None else sensitive.codes))
 
 
 # -------------------------------------------------------------------------------------------------------------- values
@@ -362,6 +394,7 @@ class _Evaluator:
     sensitive: SensitiveFeatures | None
     costs: _Costs | None
     titles: tuple[str, str]
+    notes: tuple[str, ...] = ()
 
     def evaluation(self, quantities: Mapping[str, Quantity], both: list[Decisions]) -> Evaluation:
         """Judge two sets of decisions, which are made once for every group if there are any."""
@@ -372,9 +405,11 @@ class _Evaluator:
                 progress.stage(name)
                 comparisons[name] = self.compare(name, quantity, both, groups)
         by_group = {group.name: self.of_group(group, quantities) for group in groups}
-        return Evaluation(
-            comparisons, self.source.n_rows, self.titles[1], by_group, _notes(self.source), self.titles[0]
-        )
+        return Evaluation(comparisons, self.source.n_rows, self.titles[1], by_group, self._notes, self.titles[0])
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return (*_notes(self.source), *self.notes)
 
     def compare(self, name: str, quantity: Quantity, both: list[Decisions], groups: list[GroupRows]) -> Comparison:
         """Judge by one quantity."""

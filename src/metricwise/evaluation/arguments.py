@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, check_removed, listed, mention, shown
+from ..core.inputs import Input
 from ..core.labels import Scales, python_labels
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -21,14 +22,17 @@ from ..data.arrays import Data, output_names, read_data
 from ..data.assignment import warn_of_assignment
 from ..data.classes import kept_order
 from ..data.frames import column_names, is_frame, is_lazy, is_table, is_two_dimensional, position_named
+from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
 from ..data.row_spec import InTime, RowSpec
+from ..data.single_column import is_single
 from ..data.sources.memory import MemorySource
 from ..data.weights import read_output_weight
 from ..goals.judged import positive_of, read_aims
 from ..goals.spec import GoalSpec
 from ..inference.dependence import in_stretches
 from ..inference.judge import trial_influences
+from ..kernels import LinkArrays
 from ..metrics.abstention import Abstention, AbstentionCost, read_abstain
 from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
@@ -39,6 +43,8 @@ from ..rules.reading import says_single
 __all__ = [
     "Rule",
     "allowed_for",
+    "baseline_map",
+    "check_input",
     "is_in_table",
     "own_average",
     "own_metric",
@@ -53,7 +59,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-_OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label"})
+_OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label", "input"})
 _OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
 
 
@@ -68,7 +74,7 @@ def specs_of(proba: Any, y: Any, metrics: Any, options: Mapping[str, Any]) -> tu
             problem=f"{unknown[0]}= is not a parameter here",
             remedy=f"the parameters are {', '.join(sorted(taken))}",
         )
-    rows = RowSpec(proba, y, **{name: value for name, value in options.items() if name in _OF_ROWS})
+    rows = RowSpec(proba, y, **{name: value for name, value in {"input": None, **options}.items() if name in _OF_ROWS})
     return rows, GoalSpec(metrics, **{name: value for name, value in options.items() if name in _OF_GOAL})
 
 
@@ -79,6 +85,7 @@ def read_judged(
 
     Unless `strict`, a `pos_label` that no metric wants is left alone.
     """
+    check_input(rows.input, rule)
     read = read_rows(rule, rows, goal.output_weight, None if allowed is None else rule.abstain_label)
     pos_label, kept = positive_of(rule, read.source.schema, goal.pos_label)
     aims = read.aims(replace(goal, pos_label=pos_label), strict=strict and not kept, allowed=allowed)
@@ -108,7 +115,7 @@ class ReadRows:
 
 def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:
     """Read the rows that a rule is judged on; as :func:`evaluate` takes them."""
-    data = _read_data(rule, spec)
+    data = _behind_baseline(rule, _read_data(rule, spec))
     schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
     if spec.order is None:
         schema = replace(schema, order=_order_kept(rule, schema))
@@ -123,9 +130,54 @@ def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_labe
             remedy=f"check {mention('sample_weight')} and {mention('output_weight')}",
         )
     if spec.proba is not None:
-        assert rows.codes is not None
-        warn_of_assignment(rows.proba, rows.codes, schema.classes)
+        _warn_of_proba(source, by_rule=spec.input is None)
     return ReadRows(source, alpha, spec.time)
+
+
+def _warn_of_proba(source: MemorySource, *, by_rule: bool) -> None:
+    """Warn of numbers that seem to be something else, or of other classes."""
+    rows, schema = source.rows, source.schema
+    assert rows.codes is not None
+    if schema.input.is_scores and is_single(rows.proba):  # whose sign says nothing
+        return
+    if not warn_of_probabilities(rows.proba, schema.input, by_rule=by_rule):
+        warn_of_assignment(rows.proba, rows.codes, schema.classes)
+
+
+def check_input(declared: Any, *rules: Rule) -> str:
+    """Return what the numbers of rows are: what rules were fitted to, which `declared` must not contradict."""
+    if declared is not None:
+        declared = Input.of(declared).kind
+    for rule in rules:
+        if declared not in (None, rule.input):
+            raise InvalidParameter(
+                "input",
+                problem=f"the rule was fitted to {rule.schema.input.plural}, got {argument('input', declared)}",
+                remedy=f"leave {mention('input')} out, and pass {rule.schema.input.plural}",
+            )
+        declared = rule.input
+    return declared or "probabilities"
+
+
+def baseline_map(rule: Rule, proba: Probabilities) -> LinkArrays | None:
+    """Return the map of logits whose most probable class is argmax, as a rule's rows have it; None of probabilities.
+
+    That is the largest number. Single columns of scores have no such thing but by the rule's own map to probabilities.
+    """
+    link = rule.shared_link
+    if link is None or not rule.schema.input.is_scores:
+        return proba.link
+    return link.arrays if is_single(proba) else LinkArrays(link.temperature, np.zeros_like(link.bias), link.floor)
+
+
+def _behind_baseline(rule: Rule, data: Data) -> Data:
+    """Return rows of logits behind the map whose most probable class is argmax."""
+    row_input, proba = data.schema.input, data.rows.proba
+    base = baseline_map(rule, proba)
+    if base is None:
+        return data
+    schema = replace(data.schema, input=replace(row_input, base=base))
+    return replace(data, rows=replace(data.rows, proba=proba.linked(base)), schema=schema)
 
 
 def own_metric(rule: Any) -> str:
@@ -310,9 +362,8 @@ def _names(table: Any) -> list[str] | None:
 def read_side_proba(rule: Rule, proba: Any, reader: Rule, y: Any, pos_label: Any) -> Probabilities:
     """Read the probabilities that one side of a comparison decides by, of the outputs of `reader`."""
     if is_in_table(proba, y):
-        spec = spec_for_rule(
-            RowSpec(proba, y), replace(reader.schema, normalize=rule.schema.normalize, input=rule.schema.input)
-        )
+        schema = replace(reader.schema, normalize=rule.schema.normalize, input=rule.schema.input)
+        spec = spec_for_rule(RowSpec(proba, y), schema)
         _, source = open_rows(spec)
         return source.take(np.arange(source.n_rows)).proba
     return read_proba_for(rule, proba, pos_label)

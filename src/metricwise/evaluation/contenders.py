@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, mention, shown
+from ..core.errors import InvalidParameter, InvalidType, argument, mention, shown
+from ..core.inputs import identity
 from ..core.labels import python_labels
 from ..core.losses import Loss
 from ..core.probabilities import Probabilities
@@ -23,10 +24,13 @@ from ..data.labels import read_pair
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
 from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive_features
+from ..data.single_column import column_places
 from ..inference.decisions import Decisions
 from ..rules.base import Rule, RuleRows, same_classes
+from ..rules.calibration import TemperatureScaling
 from ..rules.load import load_rule, rule_from_dict
 from ..rules.weighted import WeightedRule
+from .arguments import check_input
 
 __all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_groups"]
 
@@ -35,11 +39,15 @@ _OTHER_GROUPS = "other groups"  # name of the rows of groups that a rule does no
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A rule with the probabilities that it decides by, or decisions as labels in place of a rule."""
+    """A rule with the probabilities that it decides by, or decisions as labels or a threshold in place of a rule.
+
+    A `threshold` is one of logits or scores; that of probabilities is a rule.
+    """
 
     rule: Rule | None
     proba: Any
     labels: Any = None
+    threshold: float | None = None
 
     def decisions(
         self,
@@ -52,12 +60,26 @@ class Contender:
         """Return what is decided about rows whose probabilities have been read."""
         n_groups = 1 if sensitive is None else len(sensitive.groups.names)
         reader = contest.reader
+        if self.threshold is not None:
+            return Decisions.of_codes(_above(self.threshold, read, reader.classes, contest.pos_label), n_groups)
         if self.rule is None:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
             codes = read_pair(y, self.labels, classes)[1]
             return Decisions.of_codes(codes, n_groups)
         rows = RuleRows(read, groups=None if sensitive is None else sensitive.codes, cost=cost)
         return Decisions.of(self.rule, rows, n_groups)
+
+
+def _above(
+    threshold: float, proba: Probabilities, classes: tuple[NDArray[Any], ...], pos_label: Any
+) -> NDArray[np.intp]:
+    """Return the codes (N, M) of two classes where the log-odds or score of the positive one exceeds a threshold."""
+    places = column_places(classes, pos_label)
+    columns = [proba.positive_column(m) for m in range(proba.n_outputs)]
+    codes = [
+        column > threshold if place else ~(-column > threshold) for column, place in zip(columns, places, strict=True)
+    ]
+    return np.stack(codes, axis=1).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +110,7 @@ class Contest:
         return [contender.rule for contender in self.contenders if contender.rule is not None]
 
 
-def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) -> Contest:
+def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, row_input: Any = None) -> Contest:
     """Read what is compared; the arguments are those of :func:`metricwise.evaluate`."""
     if is_pair_of_models(rule):
         if against is not None or proba is not None:
@@ -113,12 +135,13 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any) ->
     shown_proba = next((side_proba for _, side_proba in pairs if side_proba is not None), None)
     if shown_proba is None and not all(isinstance(side, _Labels) for side, _ in pairs):
         raise InvalidParameter("proba", "hold the probabilities of the rows", "None")
-    reader = _reader([side for side, _ in pairs], shown_proba, y, pos_label)
+    kind = _input_of([side for side, _ in pairs], row_input, models)
+    reader = _reader([side for side, _ in pairs], shown_proba, y, pos_label, kind)
     contenders = [_contender(side, side_proba, reader, pos_label) for side, side_proba in pairs]
     second = contenders[1] if len(contenders) > 1 else None
     if second is not None and contenders[0].rule is not None and second.rule is not None:
         check_alike(contenders[0].rule, second.rule, models)
-    by_threshold = any(isinstance(side, float) for side, _ in pairs)
+    by_threshold = any(isinstance(side, _Threshold) for side, _ in pairs)
     return Contest(contenders[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
 
 
@@ -146,7 +169,23 @@ class _Labels:
     labels: Any
 
 
-def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
+class _Threshold(NamedTuple):
+    """A threshold in place of a rule, and the parameter that it was given as."""
+
+    value: float
+    parameter: str
+
+    def check_probability(self) -> None:
+        """Refuse what is no threshold of probabilities."""
+        if not (0 <= self.value <= 1 or abs(self.value) == np.inf):
+            raise InvalidParameter(
+                self.parameter,
+                problem=f"{self.parameter} as a threshold must be a number in [0, 1], got {shown(self.value)}",
+                remedy=f"pass {argument('input', 'logits')} or {argument('input', 'scores')} for a threshold on these",
+            )
+
+
+def _read(rule: Any, parameter: str) -> Rule | _Threshold | _Labels:
     """Return what stands for a rule: the rule itself, a threshold, or decisions."""
     if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule
@@ -157,11 +196,7 @@ def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     if isinstance(rule, Mapping):
         return rule_from_dict(rule)
     if isinstance(rule, (int, float, np.number)) and not isinstance(rule, bool):
-        if not (0 <= rule <= 1 or abs(rule) == np.inf):
-            raise InvalidParameter(
-                parameter, problem=f"{parameter} as a threshold must be a number in [0, 1], got {shown(rule)}"
-            )
-        return float(rule)
+        return _Threshold(float(rule), parameter)
     array_like = hasattr(rule, "__array__") or hasattr(rule, "shape")  # arrays of pyarrow have no shape
     if isinstance(rule, (list, tuple)) or (array_like and len(getattr(rule, "shape", (0,))) in (1, 2)):
         return _Labels(rule)
@@ -175,37 +210,58 @@ def _read(rule: Any, parameter: str) -> Rule | float | _Labels:
     )
 
 
-def _reader(sides: list[Any], proba: Any, y: Any, pos_label: Any) -> Rule:
+def _input_of(sides: list[Any], declared: Any, models: tuple[str, str] | None) -> str:
+    """Return what the numbers of rows are, which rules on the same rows must agree on."""
+    rules = [side for side in sides if isinstance(side, Rule)]
+    kinds = [rule.input for rule in rules]
+    if models is None and len(set(kinds)) > 1:
+        raise InvalidParameter(
+            "against",
+            problem=f"rule and {mention('against')} must be fitted to the same numbers, got {kinds[0]} and {kinds[1]}",
+            remedy="to compare them, pass a dict of two models, each with its own numbers",
+        )
+    if declared is None and models is not None:
+        return kinds[0] if kinds else "probabilities"
+    return check_input(declared, *rules)
+
+
+def _reader(sides: list[Any], proba: Any, y: Any, pos_label: Any, kind: str) -> Rule:
     """Return a rule of the outputs and classes that all have in common: one that was given, else argmax of the rows."""
     for side in sides:
         if isinstance(side, Rule):
             return side
-    classes, several, names = _classes(sides, proba, y, pos_label)
-    return WeightedRule(Loss.argmax(max(map(len, classes))), classes, multioutput=several, output_names=names)
+    kind = "probabilities" if proba is None else kind
+    classes, several, names = _classes(sides, proba, y, pos_label, kind)
+    width = max(map(len, classes))
+    link = None if kind == "probabilities" else TemperatureScaling.of_arrays(identity(len(classes), width))
+    return WeightedRule(Loss.argmax(width), classes, link, multioutput=several, output_names=names, input=kind)
 
 
-def _classes(sides: list[Any], proba: Any, y: Any, pos_label: Any) -> tuple[Any, bool, Any]:
+def _classes(sides: list[Any], proba: Any, y: Any, pos_label: Any, kind: str) -> tuple[Any, bool, Any]:
     """Return the classes by the labels of the rows and, where there are no probabilities, by the decisions."""
     if proba is None:
         pairs = [read_pair(y, side.labels, None)[2] for side in sides]
         several = is_two_dimensional(y)
         joined = [np.unique(np.concatenate([classes[m] for classes in pairs])) for m in range(len(pairs[0]))]
         return tuple(joined), several, None
-    schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label))
+    schema, _ = open_rows(RowSpec(proba, y, pos_label=pos_label, input=kind))
     return schema.classes, schema.multioutput, schema.output_names
 
 
 def _contender(side: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
     if isinstance(side, _Labels):
         return Contender(None, None, side.labels)
-    if isinstance(side, float):
+    if isinstance(side, _Threshold):
         if max(map(len, reader.classes)) > 2:
             raise InvalidParameter(
                 "rule",
                 problem=f"a threshold is only for two classes, got {max(map(len, reader.classes))}",
                 remedy="use WeightedRule.from_weights",
             )
-        thresholds: Any = [side] * reader.n_outputs if reader.multioutput else side
+        if reader.schema.input.is_logits:
+            return Contender(None, proba, threshold=side.value)
+        side.check_probability()
+        thresholds: Any = [side.value] * reader.n_outputs if reader.multioutput else side.value
         classes: Any = list(reader.classes) if reader.multioutput else reader.classes[0]
         side = WeightedRule.from_thresholds(
             thresholds, classes=classes, pos_label=pos_label, output_names=reader.output_names

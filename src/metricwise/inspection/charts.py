@@ -41,13 +41,17 @@ def path_chart(path: dict[str, Any], *, width: int, height: int, interactive: bo
         parts.append(
             tag("rect", class_="mw-band", x=left, y=_TOP, width=max(right - left, 1), height=frame.inner_height)
         )
-    if thresholds:
+    if thresholds and path["digits"] is not None:
+        ticks = [
+            (value, f"{value:.6g}".replace("-", "−")) for value in _round_ticks(x[0], x[-1], 6 if interactive else 4)
+        ]
+    elif thresholds:
         ticks = [(k / 4, f"{k / 4:g}") for k in range(0, 5, 1 if interactive else 2)]
     else:
         ticks = [(0.0, "argmax"), (1.0, "rule"), (x[-1], "twice as far")]
     parts += frame.axes(ticks)
     if thresholds:
-        parts.append(frame.label_below("threshold"))
+        parts.append(frame.label_below("threshold" if path["digits"] is None else f"threshold on the {path['unit']}"))
     for k, line in reversed(list(enumerate(lines))):
         parts.append(tag("path", class_=f"mw-line mw-line-{k}", d=frame.path(x, line)))
     attributes = {}

@@ -32,13 +32,13 @@ _MAX_FILE_LENGTH = 400_000  # characters of a rule file that a page contains
 _PYTHON = """import metricwise as mw
 
 rule = mw.load_rule("rule.json")
-labels = rule.predict(proba)  # class probabilities of the model, as passed to optimize
+labels = rule.predict({rows})  # {what} of the model, as passed to optimize
 """
 _COMMAND = "metricwise apply rule.json new.csv -o decisions.csv\n"
 _ONNX = """import metricwise as mw
 
 rule = mw.load_rule("rule.json")
-mw.export.to_onnx(rule, "rule.onnx")                       # probabilities in, decisions out
+mw.export.to_onnx(rule, "rule.onnx")                       # {what} in, decisions out
 mw.export.to_onnx(rule, "model.onnx", append_to=pipeline)  # after a classifier that skl2onnx converts
 """
 
@@ -215,13 +215,15 @@ def ways_to_apply(rule: Rule) -> dict[str, str | None]:
     text = json.dumps(rule.to_dict(), ensure_ascii=True)
     needs_cost = "cost" in rule.needs
     arguments = "".join(f", {name}={name}" for name in sorted(rule.needs))
+    row_input = rule.schema.input
+    rows, what = (rule.input, row_input.plural) if row_input.is_logits else ("proba", "class probabilities")
     return {
         "json": text if len(text) <= _MAX_FILE_LENGTH else None,
-        "python": _PYTHON.replace("(proba)", f"(proba{arguments})"),
+        "python": _PYTHON.format(rows=rows + arguments, what=what),
         "command": None if needs_cost else _COMMAND,
         "sql": _exported(to_sql, rule),
         "source": _exported(to_python, rule),
-        "onnx": None if needs_cost else _ONNX,
+        "onnx": None if needs_cost else _ONNX.format(what=row_input.plural),
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.labels import python_labels
 from ..rules.base import Rule
+from ..rules.describe import unit_of
 from ..rules.example_cost import CostRule
 from ..rules.forms import Weights, form_of
 from ..rules.mixture import MixtureRule
@@ -75,7 +76,9 @@ def _weights(rule: WeightedRule, form: Weights) -> dict[str, Any] | None:
     columns = [[f"{value:.4g}" for value in numbers] for numbers in ((weights, bonuses) if has_bonuses else (weights,))]
     rows = [list(row) for row in zip(labels, *columns, strict=True)][:_MAX_TABLE_ROWS]
     caption = "The class with the largest weight × probability" + (" + bonus" if has_bonuses else "") + " is predicted."
-    if rule.link is not None:
+    if rule.schema.input.is_logits:
+        caption += f" The {rule.schema.input.plural} are mapped to probabilities first."
+    elif rule.link is not None:
         caption += " Probabilities are recalibrated first."
     return _table(["class", "weight", "bonus"][: 1 + len(columns)], rows, len(labels), caption)
 
@@ -84,8 +87,8 @@ def _thresholds(rule: WeightedRule) -> dict[str, Any]:
     rows = []
     for m, threshold in enumerate(rule.thresholds[:_MAX_TABLE_ROWS].tolist()):
         limits = {np.inf: "never", -np.inf: "always"}
-        text = f"{threshold:.4g}" if np.isfinite(threshold) else limits.get(threshold, "inverted")
+        text = unit_of(rule, m).number(threshold) if np.isfinite(threshold) else limits.get(threshold, "inverted")
         name = [str(m if rule.output_names is None else rule.output_names[m])] if rule.multioutput else []
         rows.append([*name, str(python_labels(rule.classes[m])[1]), text])
-    head = [*(["output"] if rule.multioutput else []), "predict", "if its probability exceeds"]
+    head = [*(["output"] if rule.multioutput else []), "predict", f"if its {rule.schema.input.noun} exceeds"]
     return _table(head, rows, rule.n_outputs)

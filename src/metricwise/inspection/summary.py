@@ -50,6 +50,7 @@ _MAX_FLOWS = 12
 _MAX_GAINS = 400
 _ROUNDING = 1e-9  # below this, values along the path are equal
 _PATH_DIGITS = 9  # rounding these again gives the figures
+_MAX_DECIMALS = 12  # of scores along the path
 
 _DETAIL_SECTIONS = ("path", "moves", "gains", "reliability")
 _NO_LABELS = "there are no labels."
@@ -392,18 +393,19 @@ def _path(subject: Subject) -> dict[str, Any] | None:
 
 
 def _along(subject: Subject, curve: Curve, values: Mapping[str, FloatArray]) -> dict[str, Any]:
-    ends = None if subject.view is None else subject.view.threshold_range
-    if ends is not None and (ends.shape != (2,) or not np.isfinite(ends).all()):
-        ends = None
+    ends = curve.within(None if subject.view is None else subject.view.threshold_range)
+    digits = None if curve.unit == "probability" or curve.kind == "step" else _decimals(np.ptp(curve.position))
     displayed = [display_value(name, along, curve.losses) for name, along in values.items()]
     return {
         "kind": curve.kind,
-        "position": _rounded(np.maximum(curve.position, 0.0)),
+        "unit": curve.unit,
+        "digits": digits,
+        "position": _rounded(curve.shown_position, _PATH_DIGITS if digits is None else digits + _PATH_DIGITS),
         "plain": curve.plain,
         "chosen": curve.chosen,
         "values": {name: _rounded(along) for name, along in displayed},
         "bounded": {name: _rounded(along) for name, along in curve.bounded.items()},
-        "range": None if ends is None else ends.tolist(),
+        "range": None if ends is None else list(ends),
     }
 
 
@@ -451,8 +453,13 @@ def _distinct(curve: Curve, recorded: set[str]) -> dict[str, FloatArray]:
     return kept
 
 
-def _rounded(values: FloatArray) -> list[float | None]:
-    return [None if not math.isfinite(value) else round(value, _PATH_DIGITS) for value in values.tolist()]
+def _rounded(values: FloatArray, digits: int = _PATH_DIGITS) -> list[float | None]:
+    return [None if not math.isfinite(value) else round(value, digits) for value in values.tolist()]
+
+
+def _decimals(span: float) -> int:
+    """Return the decimals with which a thousandth of a range of scores can be told."""
+    return min(max(0, 3 - math.floor(math.log10(span))), _MAX_DECIMALS)
 
 
 def _confusions(details: Details, curve: Curve) -> dict[str, Any] | None:
@@ -550,7 +557,7 @@ def _reliability(subject: Subject) -> dict[str, Any] | None:
     reliability = subject.part("reliability", lambda details: details.reliability, _NO_LABELS)
     if reliability is None:
         return None
-    summary: dict[str, Any] = {"rows": _counted_rows(reliability.sampled)}
+    summary: dict[str, Any] = {"rows": _counted_rows(reliability.sampled), "given": reliability.given}
     for key, bins in (("before", reliability.before), ("after", reliability.after)):
         summary[key] = bins and {
             "predicted": _rounded(bins.predicted),
@@ -578,6 +585,7 @@ def _facts(subject: Subject) -> list[list[str]]:
         ("Outputs", f"{schema.n_outputs:,}" if schema.multioutput else None),
         ("Classes", str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"),
         ("Rows of each class", by_class),
+        ("Input", schema.input.plural if schema.input.is_logits else None),
         ("Average over outputs", metadata.average if schema.multioutput else None),
     )
 

@@ -56,7 +56,7 @@ class View:
 
     @property
     def threshold(self) -> float | FloatArray | None:
-        """The threshold on the raw probability of class 1, which the rule predicts strictly above it.
+        """The threshold on the raw probability, log-odds or score of class 1, which is predicted strictly above it.
 
         A float for a single binary output, an array of shape (M,) for several, NaN for those without one; None if the
         rule has none, as a mixture, a rule by group, and a rule by costs per row.

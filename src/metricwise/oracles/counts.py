@@ -326,6 +326,20 @@ class Counts:
         sums = self._prepared.reduce(lambda rows: self._count(rows, decided[rows.start : rows.start + rows.n_rows]))
         return self._square(self._mixed(sums * self._factor[..., None]))
 
+    def confusions_above(self, thresholds: FloatArray) -> FloatArray:
+        """Return the confusion tensors (T, 1, 2, 2) of one binary output: class 1 is predicted above thresholds (T,).
+
+        These are compared with the numbers that rows were given as: probabilities of class 1, log-odds or scores.
+        """
+
+        def ask(rows: Rows) -> FloatArray:
+            number, counted = rows.proba.positive_column(0), self._behind(rows)
+            counted = self._with_mass(counted) if self._expects else counted
+            return np.stack([self._count(counted, (number > t)[:, None].astype(np.intp)) for t in thresholds], axis=1)
+
+        sums = self.source.reduce(ask) * self._factor[:, None, :, :, None]
+        return self._square(self._mixed(sums))
+
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
         """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, D)."""
         return self._mixed(self._prepared.reduce(lambda rows: self._shares(rows, losses)))

@@ -292,6 +292,11 @@ class Rule(ABC):
         """Whether the rule decides all rows by the same losses, see `flatten`."""
         return False
 
+    @property
+    def shared_link(self) -> TemperatureScaling | None:
+        """The recalibration of all rows alike; None if there is none, or if it differs by row."""
+        return None
+
     # ----------------------------------------------------------------------------------------------- reading of rows
 
     def read_rows(

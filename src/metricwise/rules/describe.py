@@ -1,13 +1,17 @@
-"""The sentences of ``describe()``. Reads weighted rules through their public names only."""
+"""The sentences of ``describe()``. Reads weighted rules through their public names only.
+
+Thresholds and regions are in the unit of the rows: probabilities, log-odds or scores.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.inputs import Input
 from ..core.labels import python_labels
 from ..core.schema import Schema
 from .calibration import TemperatureScaling
@@ -18,6 +22,9 @@ FloatArray = NDArray[np.float64]
 
 _MAX_OUTPUTS = 8  # more than these are summarised
 _MAX_CLASSES = 12
+_MIN_LOG_ODDS = 1e-15  # thresholds of smaller log-odds are 0 but for rounding
+_LARGE = 1000.0  # scores from here on have six digits rather than four
+_SINGULARS = {"logits": "logit", "log_proba": "log-probability", "scores": "score"}
 
 
 def mixture_lines(rules: tuple[Any, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
@@ -36,9 +43,11 @@ def decision_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
     if rule.n_outputs == 1:
         return [*_output_lines(rule, 0, metadata), *link_lines(rule.link, rule.schema, 0)]
     shared = rule.loss.n_outputs == 1 and _same_labels(rule)
-    # Behind links a shared loss means other thresholds on the model's own probabilities, output by output.
-    if shared and (rule.link is None or rule.width > 2):
+    # Behind links a shared loss means other thresholds on the model's own numbers, output by output.
+    if shared and (rule.link is None or rule.width > 2 or _is_same_map(rule)):
         lines = [f"The same for each of {rule.n_outputs} outputs:", *_output_lines(rule, 0, metadata)]
+        if _is_same_map(rule):
+            return [*lines, *link_lines(rule.link, rule.schema, 0)]
         return lines if rule.link is None else [*lines, *_link_summary(rule)]
     if rule.n_outputs <= _MAX_OUTPUTS:
         lines = _shared_threshold(rule) if shared else []
@@ -52,13 +61,20 @@ def decision_lines(rule: Any, metadata: RuleMetadata) -> list[str]:
 
 def _shared_threshold(rule: Any) -> list[str]:
     """Say which threshold binary outputs share behind their links, where it is one."""
-    threshold = float(replace(rule, link=None).thresholds[0])
+    threshold = float(replace(rule, link=None, input="probabilities").thresholds[0])
     if rule.abstain_label is not None or not np.isfinite(threshold):
         return []
-    return [
-        f"One threshold for all outputs, {threshold:.4g} on their recalibrated probabilities; thresholds on the "
-        "model's probabilities:"
-    ]
+    kinds = ("recalibrated probabilities", "model's probabilities")
+    behind, before = ("probabilities", rule.schema.input.plural) if rule.schema.input.is_logits else kinds
+    return [f"One threshold for all outputs, {threshold:.4g} on their {behind}; thresholds on the {before}:"]
+
+
+def _is_same_map(rule: Any) -> bool:
+    """Whether the rule is of logits that one map of all outputs takes to probabilities."""
+    link = rule.link
+    if not rule.schema.input.is_logits:
+        return False
+    return bool((link.temperature == link.temperature[0]).all() and (link.bias == link.bias[0]).all())
 
 
 def _same_labels(rule: Any) -> bool:
@@ -74,9 +90,9 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
     ordered = [labels[place] for place in places]
     match form_of(rule, m, metadata):
         case Threshold() as form:
-            return [_threshold_sentence(form, *labels)]
+            return [_threshold_sentence(form, unit_of(rule, m), *labels)]
         case Regions(regions):
-            return [_regions_sentence(regions, labels[1], str(abstain))]
+            return [_regions_sentence(regions, unit_of(rule, m), labels[1], str(abstain))]
         case CutPoints(grades, cut_points):
             return _cut_lines(ordered, grades[places], cut_points)
         case LossTable(losses):
@@ -91,27 +107,48 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
             return lines if least is None else [*lines, f"Abstain ({abstain}) if the maximum is below {least:.4g}."]
 
 
-def _threshold_sentence(form: Threshold, negative: str, positive: str) -> str:
-    threshold = form.value
+class Unit(NamedTuple):
+    """What thresholds are of: the noun, and the temperature of the map of logits, None of probabilities."""
+
+    noun: str
+    temperature: float | None = None
+
+    def number(self, value: float) -> str:
+        """Return a number of this unit, with four digits; six if it is large, as scores may be."""
+        if self.temperature is None:
+            return f"{value:.4g}"
+        if abs(value) * self.temperature < _MIN_LOG_ODDS:
+            return "0"
+        return f"{value:.6g}" if abs(value) >= _LARGE else f"{value:.4g}"
+
+
+def unit_of(rule: Any, m: int) -> Unit:
+    """Return the unit of the thresholds of output m."""
+    row_input = rule.schema.input
+    return Unit(row_input.noun, float(rule.link.temperature[m]) if row_input.is_logits else None)
+
+
+def _threshold_sentence(form: Threshold, unit: Unit, negative: str, positive: str) -> str:
+    threshold, noun = form.value, unit.noun
     if np.isnan(threshold):
-        below = np.nextafter(form.last, np.inf)
-        return f"Predict {positive} when its probability is below {below:.4g} (inverted threshold), else {negative}."
+        below = unit.number(float(np.nextafter(form.last, np.inf)))
+        return f"Predict {positive} when its {noun} is below {below} (inverted threshold), else {negative}."
     if np.isinf(threshold):
         return f"Always predict {positive if threshold < 0 else negative}."
-    return f"Predict {positive} when its probability exceeds {threshold:.4g}, else {negative}."
+    return f"Predict {positive} when its {noun} exceeds {unit.number(threshold)}, else {negative}."
 
 
-def _regions_sentence(regions: tuple[Region, ...], positive: str, abstain: str) -> str:
-    """Where a binary rule that may abstain does what, along the probability of class 1."""
+def _regions_sentence(regions: tuple[Region, ...], unit: Unit, positive: str, abstain: str) -> str:
+    """Where a binary rule that may abstain does what, along the number of class 1."""
     decisions = [
         f"abstain: {abstain}" if repr(region.label) == abstain else f"predict {region.label!r}" for region in regions
     ]
     if len(regions) == 1:
         return f"Always {decisions[0]}."
-    start = f"By the probability of {positive}: up to {regions[0].high:.4g} {decisions[0]}; "
+    start = f"By the {unit.noun} of {positive}: up to {unit.number(regions[0].high)} {decisions[0]}; "
     if len(regions) == 2:
         return f"{start}above {decisions[1]}."
-    return f"{start}from {regions[2].low:.4g} {decisions[2]}; in between {decisions[1]}."
+    return f"{start}from {unit.number(regions[2].low)} {decisions[2]}; in between {decisions[1]}."
 
 
 def _weight_lines(labels: list[str], weight: FloatArray, bonus: FloatArray) -> list[str]:
@@ -166,6 +203,8 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
     """Say what the link does before, for output m; with costs of its own for each row, there is no threshold."""
     if link is None:
         return []
+    if link.of_logits:
+        return _map_lines(link, schema, m, own_costs=own_costs)
     t = float(link.temperature[m])
     labels = [repr(label) for label in python_labels(schema.classes[m])]
     bias = link.bias[m, : len(labels)]
@@ -173,7 +212,6 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
         return []
     effect = "equally extreme" if t == 1 else "less extreme" if t < 1 else "more extreme"
     with np.errstate(over="ignore"):  # more than any number is infinite odds
-        factors = np.exp(bias - bias.mean())
         odds = np.exp(bias[1] - bias[0])
     if len(labels) == 2:
         numbers = "The threshold applies" if schema.abstain_label is None else "These numbers apply"
@@ -182,8 +220,47 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
         factor = f"odds of {labels[1]} times {odds:.4g}"
     else:
         where = "Probabilities are recalibrated first"
-        factor = "factors " + _listed(labels, factors)
+        factor = "factors " + _listed(labels, _factors(bias))
     return [f"{where} (temperature {t:.4g}, {effect}; {factor})."]
+
+
+def _factors(bias: FloatArray) -> FloatArray:
+    """Return what the link multiplies probabilities by, about 1."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(bias - bias.mean()))
+
+
+def _map_lines(link: TemperatureScaling, schema: Schema, m: int, *, own_costs: bool) -> list[str]:
+    """Say how the logits of output m are mapped to probabilities; thresholds of two classes need no map."""
+    t, labels = float(link.temperature[m]), [repr(label) for label in python_labels(schema.classes[m])]
+    bias, row_input = link.bias[m, : len(labels)], schema.input
+    identical = t == 1 and not (bias - bias[0]).any()
+    if len(labels) == 2 and not own_costs:
+        return [] if identical else [_threshold_line(t, float(bias[1] - bias[0]), schema, labels)]
+    if identical:
+        return [] if row_input.kind == "log_proba" else [_softmax_line(row_input)]
+    shifted = bool((bias - bias[0]).any())
+    factors = f", factors {_listed(labels, _factors(bias))}" if shifted else ""
+    return [f"{_mapped(row_input, shifted)} first (t = {t:.4g}{factors})."]
+
+
+def _threshold_line(t: float, shift: float, schema: Schema, labels: list[str]) -> str:
+    """Say that the threshold of two classes is of the number itself, and which map it accounts for."""
+    row_input = schema.input
+    numbers = "The threshold applies" if schema.abstain_label is None else "These numbers apply"
+    both = " (of two columns, to their difference)" if row_input.is_scores and not schema.multioutput else ""
+    sign = "-" if shift < 0 else "+"
+    formula = f"{t:.4g} * {row_input.noun}" + (f" {sign} {abs(shift):.4g}" if shift else "")
+    return f"{numbers} to the {row_input.noun} itself{both}; the probability of {labels[1]} is sigmoid({formula})."
+
+
+def _mapped(row_input: Input, shifted: bool, function: str = "softmax") -> str:
+    plural = row_input.plural.capitalize()
+    return f"{plural} are mapped to probabilities by {function}(t * {_SINGULARS[row_input.kind]}{' + c' * shifted})"
+
+
+def _softmax_line(row_input: Input) -> str:
+    return f"{row_input.plural.capitalize()} are mapped to probabilities by softmax first."
 
 
 def _summary_lines(rule: Any) -> list[str]:
@@ -193,7 +270,8 @@ def _summary_lines(rule: Any) -> list[str]:
         return [f"{text}: {rule.abstain_label!r}.", *_link_summary(rule)]
     binary = rule.n_classes == 2
     if binary.any():
-        lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()))
+        unit = Unit(rule.schema.input.noun, 1.0 if rule.schema.input.is_logits else None)
+        lines += _threshold_summary(rule.thresholds[binary], int(binary.sum()), unit)
     if not binary.all():
         shared = "one table of losses" if rule.loss.n_outputs == 1 else "a table of losses for each output"
         form = shared.replace("table of losses", "set of class weights") if rule.loss.is_diagonal else shared
@@ -204,7 +282,9 @@ def _summary_lines(rule: Any) -> list[str]:
 def _link_summary(rule: Any) -> list[str]:
     if rule.link is None:
         return []
-    t = rule.link.temperature
+    t, row_input = rule.link.temperature, rule.schema.input
+    if row_input.is_logits:
+        return _map_summary(rule)
     scale = "; thresholds apply to the model's probabilities" if (rule.n_classes == 2).any() else ""
     return [
         f"Probabilities are recalibrated first, for each output: temperatures {t.min():.4g} to {t.max():.4g}, median "
@@ -212,18 +292,33 @@ def _link_summary(rule: Any) -> list[str]:
     ]
 
 
-def _threshold_summary(thresholds: FloatArray, count: int) -> list[str]:
+def _map_summary(rule: Any) -> list[str]:
+    """Say how the logits of many outputs are mapped to probabilities."""
+    t, row_input, binary = rule.link.temperature, rule.schema.input, rule.n_classes == 2
+    shifted = bool((rule.link.bias - rule.link.bias[:, :1])[np.arange(rule.width) < rule.n_classes[:, None]].any())
+    if (t == 1).all() and not shifted:
+        return [] if binary.all() or row_input.kind == "log_proba" else [_softmax_line(row_input)]
+    scale = f"; thresholds apply to the {row_input.plural} themselves" if binary.any() else ""
+    function = "sigmoid" if binary.all() else "softmax"
+    return [
+        f"{_mapped(row_input, shifted, function)} first, for each output: t from {t.min():.4g} to {t.max():.4g}, "
+        f"median {np.median(t):.4g}{scale}."
+    ]
+
+
+def _threshold_summary(thresholds: FloatArray, count: int, unit: Unit) -> list[str]:
     finite = thresholds[np.isfinite(thresholds)]
     lines = []
     if len(finite):
+        low, high, middle = (unit.number(float(value)) for value in (finite.min(), finite.max(), np.median(finite)))
         lines.append(
-            f"{count} binary outputs: predict class 1 when its probability exceeds a threshold, {finite.min():.4g} to "
-            f"{finite.max():.4g}, median {np.median(finite):.4g}."
+            f"{count} binary outputs: predict class 1 when its {unit.noun} exceeds a threshold, {low} to {high}, "
+            f"median {middle}."
         )
     for affected, effect in (
         (thresholds == np.inf, "never predict class 1"),
         (thresholds == -np.inf, "always predict class 1"),
-        (np.isnan(thresholds), "predict class 1 when its probability is low"),
+        (np.isnan(thresholds), f"predict class 1 when its {unit.noun} is low"),
     ):
         if affected.any():
             lines.append(f"{int(affected.sum())} of {count} binary outputs {effect}.")

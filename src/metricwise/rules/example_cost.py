@@ -138,6 +138,11 @@ class CostRule(Rule):
         """Return the probabilities behind the link."""
         return recalibrated(self.link, rows.proba)
 
+    @property
+    def shared_link(self) -> TemperatureScaling | None:
+        """The link."""
+        return self.link
+
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""
         return writer.example_cost(self)

@@ -16,7 +16,7 @@ from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.sensitive import Groups
 from .base import LossMixture, RuleOfParts, RuleRows, same_classes
-from .calibration import recalibrated
+from .calibration import TemperatureScaling, recalibrated
 from .codec import (
     DECISIONS_SCHEMA,
     LABEL_SCHEMA,
@@ -276,6 +276,12 @@ class GroupedRule(RuleOfParts):
             for block, values in zip(result.blocks, rule.calibrate(rows.take(places)).blocks, strict=True):
                 block[places] = values
         return result
+
+    @property
+    def shared_link(self) -> TemperatureScaling | None:
+        """The link of all groups, if it is one."""
+        first, *others = (part.shared_link for part in self.parts)
+        return first if all(link == first for link in others) else None
 
     def _by_part(self, rows: RuleRows) -> list[tuple[FlatRule, IntArray]]:
         """The rules that decide some rows, with the places of these."""

@@ -190,6 +190,12 @@ class MixtureRule(RuleOfParts):
         """Whether the rule decides all rows by the same losses."""
         return True
 
+    @property
+    def shared_link(self) -> TemperatureScaling | None:
+        """The link of all rules, if it is one."""
+        link = self.rules[0].link
+        return link if all(rule.link == link for rule in self.rules) else None
+
     def flatten(self) -> LossMixture:
         """Return the rules and their shares."""
         return LossMixture(self.rules, np.atleast_2d(self.weights))

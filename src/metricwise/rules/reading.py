@@ -16,6 +16,7 @@ from ..core.labels import python_labels, sorted_labels
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema, second_is_positive
 from ..data.frames import as_array, has_names, is_list_of_outputs
+from ..data.logits import OTHER_RULE
 from ..data.probabilities import read_proba
 from ..data.single_column import column_places, with_both_columns
 from ..data.single_row import check_rows
@@ -37,6 +38,7 @@ def read_probabilities(proba: Any, schema: Schema, metadata: RuleMetadata, pos_l
         columns=schema.output_names,
         normalize=schema.normalize,
         row_input=schema.input,
+        remedies=OTHER_RULE,
     )
     if result.n_classes.tobytes() != schema.n_classes.tobytes():
         raise InvalidParameter("proba", f"have {_counts(schema.n_classes)}, as the rule has", _counts(result.n_classes))

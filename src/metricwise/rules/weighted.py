@@ -268,6 +268,11 @@ class WeightedRule(Rule):
         """Whether the rule decides all rows by the same losses."""
         return True
 
+    @property
+    def shared_link(self) -> TemperatureScaling | None:
+        """The link."""
+        return self.link
+
     def flatten(self) -> LossMixture:
         """Return the rule alone, which decides all rows."""
         return LossMixture((self,), np.ones((1, 1)))

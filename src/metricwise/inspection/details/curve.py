@@ -15,7 +15,7 @@ from ...fitting.metadata import losses_of
 from ...goals.constraint import ConstraintSystem
 from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
-from ...rules.calibration import TemperatureScaling
+from ...rules.calibration import TemperatureScaling, link_or_base
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ...solvers.sweep import threshold_loss
@@ -34,6 +34,11 @@ _MAX_DECIDED_ENTRIES = 50_000_000  # beyond these, a sample of rows is counted
 _MIN_SAMPLE_ROWS = 2_000
 _LAST_STEP = 2.0  # the rule is at step 1
 _LOWEST_THRESHOLD = -1e-9  # every probability exceeds it
+_MAX_SPREADS = 10.0  # interquartile ranges beyond the quartiles at which scores are far out
+_CERTAIN = 1e37  # log-odds that stand for infinite ones are larger
+_PAD = 0.01  # of the range of scores, by which an axis is longer
+_MAX_DISTANCE = 1.5  # ranges from the middle at which a threshold is shown; beyond, it is at the end of the range
+_SAME_PLACE = 1e-12  # of the range of scores, within which two thresholds are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +48,9 @@ class Curve:
     Parameters
     ----------
     kind : {"threshold", "step"}
-        Meaning of the positions. For one binary output, they are thresholds on the model's probability of class 1.
-        Otherwise they are steps: argmax is at 0, the rule at 1, and larger steps go further in the same direction;
-        class weights are interpolated geometrically, other losses linearly.
+        Meaning of the positions. For one binary output, they are thresholds on the model's probability of class 1, or
+        on its logit or score. Otherwise they are steps: argmax is at 0, the rule at 1, and larger steps go further in
+        the same direction; class weights are interpolated geometrically, other losses linearly.
     position : ndarray of shape (T,)
         Positions in ascending order.
     confusion : ndarray of shape (T, M, K, K)
@@ -61,6 +66,8 @@ class Curve:
         Number of rows that were counted; a sample if there are very many.
     losses : dict of str to str
         Which of the values are minus a loss or a cost, and what that is called.
+    unit : str, default="probability"
+        What thresholds are of: "probability", "logit", "log-odds" or "score".
 
     See Also
     --------
@@ -85,9 +92,23 @@ class Curve:
     chosen: int
     n_rows: int
     losses: dict[str, str] = field(default_factory=dict)
+    unit: str = "probability"
 
     def __len__(self) -> int:
         return len(self.position)
+
+    @property
+    def shown_position(self) -> FloatArray:
+        """The positions as they are shown: a probability that everything exceeds is 0."""
+        return np.maximum(self.position, 0.0) if self.unit == "probability" else self.position
+
+    def within(self, ends: FloatArray | None) -> tuple[float, float] | None:
+        """Return a range of thresholds as it is shown; None if there is none, or if it has no end."""
+        if ends is None or ends.shape != (2,) or np.isnan(ends).any():
+            return None
+        if self.unit != "probability":
+            ends = np.clip(ends, self.position[0], self.position[-1])
+        return (float(ends[0]), float(ends[1])) if np.isfinite(ends).all() else None
 
 
 def count_curve(problem: Problem, rule: Rule) -> Curve | None:
@@ -106,9 +127,15 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     if threshold is None:
         half = (n_points - 1) // 2
         position, argmax, chosen = np.arange(2 * half + 1) / half * (_LAST_STEP / 2), 0, half
-        rules = [rule.map_rules(partial(at_step, step=step)) for step in position.tolist()]
+        base = link_or_base(None, schema)
+        rules = [rule.map_rules(partial(at_step, step=step, base=base)) for step in position.tolist()]
         confusion = _confusions_of(rules, problem, judge)
+    elif schema.input.is_logits:
+        position, argmax, chosen = _logits_around(threshold, problem, n_points)
+        counted = np.where(np.arange(len(position)) == chosen, threshold, position)
+        confusion = judge.confusions_above(counted)
     else:
+        threshold = float(np.clip(threshold, _LOWEST_THRESHOLD, 1.0))
         position = _thresholds_around(threshold, problem, n_points)
         argmax, chosen = (int(np.searchsorted(position, value)) for value in (0.5, threshold))
         losses = [threshold_loss(np.array([value])) for value in position.tolist()]
@@ -127,6 +154,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
         chosen,
         problem.n_rows,
         losses_of(problem),
+        schema.input.noun,
     )
 
 
@@ -149,7 +177,7 @@ def _threshold_of(problem: Problem, rule: Rule) -> float | None:
     if rule.is_randomized or rule.multioutput or rule.width > 2 or problem.schema.n_extra:
         return None
     threshold = float(rule.flatten().rules[0].thresholds[0])
-    return None if np.isnan(threshold) else float(np.clip(threshold, _LOWEST_THRESHOLD, 1.0))
+    return None if np.isnan(threshold) else threshold
 
 
 def _thresholds_around(threshold: float, problem: Problem, n_points: int) -> FloatArray:
@@ -159,6 +187,39 @@ def _thresholds_around(threshold: float, problem: Problem, n_points: int) -> Flo
     even = np.linspace(0, 1, max(n_points - 2, 4) // 2)
     dense = np.clip(np.quantile(eta, even), 0.0, 1.0)
     return np.unique(np.concatenate([[_LOWEST_THRESHOLD, 0.5, threshold], even, dense]))
+
+
+def _logits_around(threshold: float, problem: Problem, n_points: int) -> tuple[FloatArray, int, int]:
+    """Return thresholds on log-odds or scores over the range of the rows, and the places of argmax and of a threshold.
+
+    Half of them are at quantiles. Numbers that are far out, as certain ones are, do not stretch the range.
+    """
+    proba = problem.source.glance(_MAX_QUANTILE_ROWS).proba
+    assert proba.link is not None
+    argmax = float((proba.link.bias[0, 0] - proba.link.bias[0, 1]) / proba.link.temperature[0]) + 0.0
+    low, high, number = _usual_range(proba.positive_column(0), argmax)
+    pad = _PAD * (high - low)
+    ends = np.array([low - pad, high + pad])
+    far = abs(threshold - (low + high) / 2) > _MAX_DISTANCE * (high - low)
+    rule_threshold = float(np.clip(threshold, *ends)) if far else threshold
+    if abs(rule_threshold - argmax) <= _SAME_PLACE * (high - low):
+        rule_threshold = argmax
+    shares = np.linspace(0, 1, max(n_points - 2, 4) // 2)
+    even, dense = np.linspace(*ends, len(shares)), np.quantile(number, shares)
+    position = np.unique(np.concatenate([[argmax, rule_threshold], even, dense]))
+    return position, int(np.searchsorted(position, argmax)), int(np.searchsorted(position, rule_threshold))
+
+
+def _usual_range(number: FloatArray, fallback: float) -> tuple[float, float, FloatArray]:
+    """Return the range of numbers without those that are far out, and the numbers within."""
+    number = number[np.abs(number) < _CERTAIN]
+    if len(number) == 0:
+        number = np.array([fallback])
+    first, last = np.quantile(number, [0.25, 0.75])
+    reach = _MAX_SPREADS * (last - first)
+    within = number[(number >= first - reach) & (number <= last + reach)] if reach > 0 else number
+    low, high = float(within.min(initial=fallback)), float(within.max(initial=fallback))
+    return (low, high, within) if high > low else (low - 0.5, high + 0.5, within)
 
 
 def _confusions_of(rules: list[Rule], problem: Problem, judge: Counts) -> FloatArray:
@@ -200,10 +261,11 @@ def _bounded(limits: ConstraintSystem, confusion: FloatArray) -> dict[str, Float
     return out
 
 
-def at_step(rule: WeightedRule, step: float) -> WeightedRule:
+def at_step(rule: WeightedRule, step: float, base: TemperatureScaling | None = None) -> WeightedRule:
     """Return the rule at a step from argmax, at 0, to a rule, at 1, and beyond in the same direction.
 
-    Class weights and temperatures are interpolated geometrically, other losses and biases of the link linearly.
+    Class weights and temperatures are interpolated geometrically, other losses and biases of the link linearly. `base`
+    is the map of logits whose most probable class is argmax.
 
     Examples
     --------
@@ -218,9 +280,16 @@ def at_step(rule: WeightedRule, step: float) -> WeightedRule:
     if step == 1:
         return rule
     if step == 0:
-        return replace(rule, loss=Loss.argmax(rule.schema.decision_width), link=None)
-    link = rule.link and TemperatureScaling(rule.link.temperature**step, rule.link.bias * step, rule.link.floor)
-    return replace(rule, loss=_loss_at(rule.loss, step), link=link)
+        return replace(rule, loss=Loss.argmax(rule.schema.decision_width), link=base)
+    return replace(rule, loss=_loss_at(rule.loss, step), link=rule.link and _link_at(rule.link, step, base))
+
+
+def _link_at(link: TemperatureScaling, step: float, base: TemperatureScaling | None) -> TemperatureScaling:
+    """Return the link at a step from what argmax is taken of to a link, at 1."""
+    if base is None:
+        return TemperatureScaling(link.temperature**step, link.bias * step, link.floor)
+    temperature = base.temperature * (link.temperature / base.temperature) ** step
+    return TemperatureScaling(temperature, base.bias + step * (link.bias - base.bias), link.floor)
 
 
 def _loss_at(loss: Loss, step: float) -> Loss:

@@ -14,9 +14,8 @@ from ...goals.worst import opened
 from ...oracles.problem import Problem
 from ...rules.calibration import TemperatureScaling
 from ...rules.grouped import GroupedRule
-from ...rules.metadata import RuleMetadata
 from ...rules.mixture import MixtureRule
-from ...rules.weighted import WeightedRule
+from ...rules.weighted import WeightedRule, rule_of_schema
 
 __all__ = ["by_group", "pool_groups"]
 
@@ -55,7 +54,7 @@ def _names(rule: GroupedRule, schema: Schema) -> tuple[str, ...]:
 
 def _joined(rules: list[WeightedRule], schema: Schema) -> WeightedRule:
     """Return the rules of all groups, each of M outputs, as one of G * M outputs."""
-    n_outputs, width = rules[0].n_outputs, rules[0].schema.decision_width
+    n_outputs, width = rules[0].n_outputs, rules[0].width
 
     def joined(arrays: list[FloatArray]) -> FloatArray:
         return np.concatenate([np.broadcast_to(array, (n_outputs, *array.shape[1:])) for array in arrays])
@@ -71,6 +70,4 @@ def _joined(rules: list[WeightedRule], schema: Schema) -> WeightedRule:
         temperature = np.concatenate([part.temperature for part in links])
         bias = np.concatenate([part.bias for part in links])
         link = TemperatureScaling(temperature, bias, min(part.floor for part in links))
-    return WeightedRule(
-        loss, schema.classes, link, True, schema.normalize, RuleMetadata(), schema.output_names, schema.abstain_label
-    )
+    return rule_of_schema(loss, replace(schema, multioutput=True), link)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.probabilities import Probabilities
 from ...oracles.problem import InMemory
 from ...rules.calibration import TemperatureScaling
 
@@ -55,10 +56,13 @@ class Reliability:
     ----------
     before : Bins
         Bins of the raw probabilities: of class 1 for binary outputs, otherwise of every class against the rest, pooled.
+        Of logits and scores, the probabilities by the map whose most probable class is argmax.
     after : Bins or None
-        Bins of the probabilities after the link; None if the rule has no link.
+        Bins of the probabilities after the link; None if the rule has no link that changes them.
     sampled : int or None
         Number of rows that were counted, if they are a sample.
+    given : str, default="as given"
+        Where the probabilities before the link come from.
 
     See Also
     --------
@@ -76,6 +80,7 @@ class Reliability:
     before: Bins
     after: Bins | None
     sampled: int | None = None
+    given: str = "as given"
 
 
 def calibration_bins(
@@ -129,11 +134,17 @@ def calibration_bins(
 
 def count_reliability(problem: InMemory, link: TemperatureScaling | None) -> Reliability:
     """Bin the probabilities of labelled rows in memory, before and after a link."""
-    rows = problem.source.rows
+    rows, row_input = problem.source.rows, problem.schema.input
     before = calibration_bins(*_events(rows, rows.proba))
-    if link is None:
-        return Reliability(before, None)
-    return Reliability(before, calibration_bins(*_events(rows, link.view(rows.proba).recalibrated())))
+    after = None
+    if link is not None and not _is_applied(link, rows.proba):
+        after = calibration_bins(*_events(rows, link.view(rows.proba).recalibrated()))
+    return Reliability(before, after, given=f"from the {row_input.plural}" if row_input.is_logits else "as given")
+
+
+def _is_applied(link: TemperatureScaling, proba: Probabilities) -> bool:
+    """Whether logits are behind a map already."""
+    return proba.of_logits and proba.link is not None and link == TemperatureScaling.of_arrays(proba.link)
 
 
 def _events(rows: Any, proba: Any) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -9,7 +9,13 @@ from ...core.errors import InvalidType, entry_point
 from ..details import Details, details_of
 from ..view import View
 
-__all__ = ["RowsDisplay"]
+__all__ = ["RowsDisplay", "rows_of_estimator"]
+
+
+def rows_of_estimator(estimator: Any, X: Any) -> Any:
+    """Return what the rule of a fitted estimator decides by: probabilities, or what else it was fitted to."""
+    read = getattr(estimator, "decision_input", None)
+    return estimator.predict_proba(X) if read is None else read(X)
 
 
 class RowsDisplay(ABC):
@@ -112,7 +118,7 @@ class RowsDisplay(ABC):
         if metrics is None and hasattr(estimator, "metric"):
             metrics = [estimator.metric]
             options |= {name: getattr(estimator, name, None) for name in ("average", "output_weight")}
-        details = Details.of_rows(rule, estimator.predict_proba(X), y, metrics, strict=False, **options)
+        details = Details.of_rows(rule, rows_of_estimator(estimator, X), y, metrics, strict=False, **options)
         return cls.from_details(details).plot(ax=ax, **kwargs)
 
     @classmethod
@@ -136,7 +142,7 @@ class RowsDisplay(ABC):
         ----------
         y_true : array-like of shape (N,) or (N, M)
         proba : array-like
-            Class probabilities, as ``rule.predict`` takes them.
+            Class probabilities, logits or scores, as ``rule.predict`` takes them.
         rule : WeightedRule, MixtureRule, Solution, path, str or dict
             As in :func:`metricwise.evaluate`.
         metrics : str, Metric, callable, list or dict, optional

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...core.labels import decode, python_labels
-from ...evaluation.arguments import read_rule
+from ...evaluation.arguments import baseline_map, read_rule
 from ...rules.base import Rule
+from ._base import rows_of_estimator
 from ._style import INK, font_for, legend, new_axes, short
 
 __all__ = ["DecisionRegionsDisplay", "regions"]
@@ -26,7 +27,7 @@ _HATCHES = (None, "..", "//", "xx")
 
 
 def regions(rule: Rule, n: int = _SIDE) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Decide a grid of probabilities of three classes.
+    """Decide a grid of probabilities of three classes; those of logits and scores are behind the map of argmax.
 
     Parameters
     ----------
@@ -54,8 +55,22 @@ def regions(rule: Rule, n: int = _SIDE) -> tuple[FloatArray, NDArray[np.intp]]:
     first, second = first[inside], second[inside]
     proba = np.stack([first, second, n - first - second], axis=1) / n
     # Whatever the rule was fitted to, columns are in the order of its classes.
-    rows = rule.with_metadata(column_order=None).read_rows(proba)
+    rows = rule.with_metadata(column_order=None).read_rows(_numbers_of(rule, proba))
     return proba, np.argmax(rule.distribute(rows)[:, 0], axis=1)
+
+
+def _numbers_of(rule: Rule, proba: FloatArray) -> FloatArray:
+    """Return the numbers that a rule takes for probabilities (G, 3): logits or scores that are mapped to these."""
+    if not rule.schema.input.is_logits:
+        return proba
+    with np.errstate(divide="ignore"):  # probability 0 is a logit of -inf
+        return np.asarray(np.log(proba) / _scale(rule))
+
+
+def _scale(rule: Rule) -> float:
+    """Return what logits or scores are multiplied by for argmax to have probabilities: only scores have no scale."""
+    link = rule.shared_link
+    return 1.0 if link is None or not rule.schema.input.is_scores else float(link.temperature[0])
 
 
 def _mesh(at: FloatArray) -> Any:
@@ -145,7 +160,7 @@ class DecisionRegionsDisplay:
         """Draw the regions of a fitted estimator's rule, with rows as dots at their probabilities."""
         if not hasattr(estimator, "rule_"):
             raise InvalidType("estimator", "be a fitted estimator with a rule", type(estimator).__name__)
-        return cls._of(estimator.rule_, estimator.predict_proba(X), y).plot(ax=ax, **kwargs)
+        return cls._of(estimator.rule_, rows_of_estimator(estimator, X), y).plot(ax=ax, **kwargs)
 
     @classmethod
     @entry_point()
@@ -157,6 +172,7 @@ class DecisionRegionsDisplay:
         y_true : array-like of shape (N,) or None
             True labels; rows with a wrong decision are shown as crosses.
         proba : array-like of shape (N, 3)
+            Class probabilities, logits or scores, as ``rule.predict`` takes them.
         rule : WeightedRule, MixtureRule, Solution, path, str or dict
         ax : matplotlib Axes, optional
         **kwargs
@@ -179,7 +195,9 @@ class DecisionRegionsDisplay:
         if proba is not None:
             rows = rule.read_rows(proba)
             predicted = decode(rule.decide(rows), rule.schema.decisions)[:, 0]
-            proba = np.asarray(rows.proba.blocks[0][:, 0], dtype=np.float64)
+            base = baseline_map(rule, rows.proba)
+            shown = rows.proba if base is None else rows.proba.linked(base)
+            proba = np.asarray(shown.output(0)[:, 0], dtype=np.float64)
             right = None if y is None else np.asarray(predicted == np.asarray(y))
         return cls(*regions(rule), labels, proba, right)
 

@@ -16,6 +16,7 @@ from ...data.labels import make_rows
 from ...data.probabilities import read_proba
 from ...data.sources.memory import MemorySource
 from ...data.weights import read_sample_weight
+from ...evaluation.arguments import baseline_map
 from ...metrics.base import Metric
 from ...metrics.linear import Recall
 from ...oracles.counts import Counts
@@ -131,6 +132,7 @@ class FeasibleSetDisplay:
         Parameters
         ----------
         proba : array-like of shape (N,), (N, 2) or (N, K)
+            Class probabilities; of a rule on logits or scores, these.
         rule : WeightedRule or MixtureRule, optional
             A rule to mark in addition to argmax.
         x, y, n, ax
@@ -140,10 +142,9 @@ class FeasibleSetDisplay:
             Passed to `plot`.
         """
         link = None if rule is None else rule.flatten().link
-        if rule is None:
-            read = read_proba(proba)
-        else:
-            read = rule.read(proba)
+        read = read_proba(proba) if rule is None else rule.read(proba)
+        base = None if rule is None else baseline_map(rule, read)
+        read = read if base is None else read.linked(base)
         weight = read_sample_weight(sample_weight, read.n_rows)
         schema = Schema.of_codes(read.n_classes) if rule is None else rule.schema
         if schema.n_outputs != 1:

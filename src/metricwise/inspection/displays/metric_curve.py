@@ -42,7 +42,7 @@ class MetricCurveDisplay(RowsDisplay):
     curve : Curve
         The curve to draw.
     positive : str, optional
-        The class to whose probability thresholds apply.
+        The class to whose probability, logit or score thresholds apply.
     on_new_rows : Estimate, optional
         Estimate of the first metric on new rows, with its interval.
     threshold_range : tuple of float, optional
@@ -101,9 +101,7 @@ class MetricCurveDisplay(RowsDisplay):
             )
         fields: dict[str, Any] = {}
         if solution is not None:
-            ends = solution.threshold_range
-            if ends is not None and ends.shape == (2,) and np.isfinite(ends).all():
-                fields["threshold_range"] = (float(ends[0]), float(ends[1]))
+            fields["threshold_range"] = curve.within(solution.threshold_range)
             fields["on_new_rows"] = solution.value_on_new_rows
             fields["bounds"] = {
                 constraint.name: (constraint.low, constraint.high) for constraint in solution.constraints
@@ -131,7 +129,7 @@ class MetricCurveDisplay(RowsDisplay):
         """
         several = len(self.curve.values) + len(self.curve.bounded) > 1
         self.figure_, self.ax_ = new_axes(ax, figsize=(8.4 if several else 6.4, 4.2))
-        curve, x = self.curve, self._shown(self.curve.position)
+        curve, x = self.curve, self.curve.shown_position
         self._draw_ranges(x, show_interval)
         names = [*curve.values, *curve.bounded]
         values = [*curve.values.values(), *curve.bounded.values()]
@@ -148,9 +146,6 @@ class MetricCurveDisplay(RowsDisplay):
         else:
             legend(self.ax_)
         return self
-
-    def _shown(self, position: Any) -> Any:
-        return np.maximum(position, 0.0)  # a threshold that everything exceeds
 
     def _draw_ranges(self, x: Any, show_interval: bool) -> None:
         """Shade where constraints are broken, and the thresholds that are as good."""
@@ -189,7 +184,7 @@ class MetricCurveDisplay(RowsDisplay):
 
     def _point(self, name: str, index: int) -> str:
         along = next(iter(self.curve.values.values()))
-        where = f" at {self._shown(self.curve.position)[index]:.3g}" if self.curve.kind == "threshold" else ""
+        where = f" at {self.curve.shown_position[index]:.3g}" if self.curve.kind == "threshold" else ""
         return f"{name} {number(float(along[index]))}{where}"
 
     def _name_axes(self) -> None:
@@ -199,7 +194,7 @@ class MetricCurveDisplay(RowsDisplay):
         label = "metric" if several else short(name)
         ax.set_ylabel(f"expected {label}" if self.expected else label)
         if curve.kind == "threshold":
-            ax.set_xlabel(f"threshold on the probability of {short(self.positive)}")
+            ax.set_xlabel(f"threshold on the {curve.unit} of {short(self.positive)}")
         else:
             ax.set_xlabel("from argmax to the rule, and the same distance beyond")
             ax.set_xticks([0, 1, 2], ["argmax", "rule", "twice as far"])

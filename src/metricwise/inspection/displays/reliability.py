@@ -82,7 +82,7 @@ class ReliabilityDisplay(RowsDisplay):
         looks: list[tuple[Bins | None, str, dict[str, Any]]] = [
             (
                 reliability.before,
-                "as given",
+                reliability.given,
                 {"color": "#333333", "marker": "s", "mfc": "white", "linestyle": (0, (5, 2))},
             ),
             (reliability.after, "recalibrated", {"color": RULE, "marker": "o", "linestyle": "-"}),

@@ -17,6 +17,8 @@
     if (Number(text.replace(/,/g, "")) === 0) return text;
     return (value < 0 ? "−" : signed ? "+" : "") + text;
   };
+  // Scores have decimals by their range.
+  const threshold = (value) => (path.digits === null ? number(value) : value.toFixed(path.digits).replace("-", "−"));
   const weight = (value, signed) => {
     const whole = Math.abs(value - Math.round(value)) < 1e-6 || Math.abs(value) >= 100;
     const text = Math.abs(value).toLocaleString("en-US", {
@@ -50,7 +52,7 @@
 
   const show = (at) => {
     const position = path.position[at];
-    const where = path.kind === "threshold" ? number(position) : position.toFixed(2);
+    const where = path.kind === "threshold" ? threshold(position) : position.toFixed(2);
     const near = at === path.chosen ? " (the rule)" : at === path.plain ? " (argmax)" : "";
     document.getElementById("position").textContent = where + near;
     slider.setAttribute("aria-valuetext", where + near);
