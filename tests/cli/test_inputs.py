@@ -190,7 +190,7 @@ WRONG = {
     "log-odds with --input logits.",
     (*FIT, "--proba", "wrong", "--input", "scores"): "larger must mean more of the class, got scores that are smaller "
     "for rows of the class; pass -scores.",
-    ("fit", "probabilities.csv", *THREE, "--input", "logits"): "logits must be the numbers before a softmax, if "
+    ("fit", "probabilities.csv", *THREE, "--input", "logits"): "all numbers must be logits, as before a softmax, if "
     "--input logits, got rows from 0 to 1 that sum to 1, which are probabilities; leave --input logits out, or pass "
     "their logarithms with --input log_proba.",
     ("fit", "logits.csv", *THREE, "--input", "log_proba"): "log-probabilities must be logarithms of probabilities that "

@@ -181,11 +181,11 @@ REFUSED = {
     ),
     "probabilities for a rule on logits": (
         lambda: mw.evaluate(rule_of(LOGITS, CLASSES, "macro_f1", "logits"), ETA, CLASSES, "macro_f1"),
-        r"must be logits, .* which are probabilities; pass np\.log\(proba\), because the rule takes logits",
+        r"must be logits, .*, because the rule takes logits, got .* which are probabilities; pass np\.log\(proba\)\.",
     ),
     "logits for a rule on probabilities": (
         lambda: mw.evaluate(rule_of(P, Y, "f1", "probabilities"), Z, Y, "f1"),
-        "must be non-negative, .* use a rule that was fitted with input='logits' or input='scores'",
+        "must be non-negative, .* use a rule that was fitted to logits or scores",
     ),
     "NaN": (lambda: mw.evaluate(0.0, np.where(Y == 1, np.nan, Z), Y, "f1", input="logits"), "must not be NaN"),
 }

@@ -51,7 +51,7 @@ OTHER_INPUT = Remedies(
 )
 OTHER_RULE = Remedies(
     "use a rule that was fitted to logits or scores, because this one takes probabilities",
-    "pass their logarithms",
+    "pass np.log(proba)",
     "pass both columns",
     "subtract scipy.special.logsumexp(proba, axis=-1, keepdims=True)",
     by_rule=True,
@@ -196,7 +196,7 @@ def _refuse_probabilities(block: NDArray[Any], remedies: Remedies) -> None:
         raise InvalidParameter(
             "proba",
             problem=(
-                f"logits must be the numbers before a softmax, {remedies.condition('logits')}, got rows from 0 to 1 "
+                f"all numbers must be logits, as before a softmax, {remedies.condition('logits')}, got rows from 0 to 1 "
                 "that sum to 1, which are probabilities"
             ),
             remedy=remedies.for_probabilities,

@@ -37,7 +37,7 @@ _LOWEST_THRESHOLD = -1e-9  # every probability exceeds it
 _MAX_SPREADS = 10.0  # interquartile ranges beyond the quartiles at which scores are far out
 _CERTAIN = 1e37  # log-odds that stand for infinite ones are larger
 _PAD = 0.01  # of the range of scores, by which an axis is longer
-_MAX_DISTANCE = 1.5  # ranges from the middle at which a threshold is shown; beyond, it is at the end of the range
+_MAX_DISTANCE = 6.0  # ranges from their middle at which argmax and the rule are shown where they are
 _SAME_PLACE = 1e-12  # of the range of scores, within which two thresholds are one
 
 
@@ -131,8 +131,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
         rules = [rule.map_rules(partial(at_step, step=step, base=base)) for step in position.tolist()]
         confusion = _confusions_of(rules, problem, judge)
     elif schema.input.is_logits:
-        position, argmax, chosen = _logits_around(threshold, problem, n_points)
-        counted = np.where(np.arange(len(position)) == chosen, threshold, position)
+        position, counted, (argmax, chosen) = _logits_around(threshold, problem, n_points)
         confusion = judge.confusions_above(counted)
     else:
         threshold = float(np.clip(threshold, _LOWEST_THRESHOLD, 1.0))
@@ -189,37 +188,40 @@ def _thresholds_around(threshold: float, problem: Problem, n_points: int) -> Flo
     return np.unique(np.concatenate([[_LOWEST_THRESHOLD, 0.5, threshold], even, dense]))
 
 
-def _logits_around(threshold: float, problem: Problem, n_points: int) -> tuple[FloatArray, int, int]:
-    """Return thresholds on log-odds or scores over the range of the rows, and the places of argmax and of a threshold.
+def _logits_around(threshold: float, problem: Problem, n_points: int) -> tuple[FloatArray, FloatArray, tuple[int, int]]:
+    """Return thresholds on log-odds or scores over the range of the rows, as they are shown and as they are counted.
 
-    Half of them are at quantiles. Numbers that are far out, as certain ones are, do not stretch the range.
+    Half of them are at quantiles. The last result are the places of argmax and of a threshold: what is far from all
+    rows decides as the end of the range does, and is shown there.
     """
     proba = problem.source.glance(_MAX_QUANTILE_ROWS).proba
     assert proba.link is not None
-    argmax = float((proba.link.bias[0, 0] - proba.link.bias[0, 1]) / proba.link.temperature[0]) + 0.0
-    low, high, number = _usual_range(proba.positive_column(0), argmax)
-    pad = _PAD * (high - low)
-    ends = np.array([low - pad, high + pad])
-    far = abs(threshold - (low + high) / 2) > _MAX_DISTANCE * (high - low)
-    rule_threshold = float(np.clip(threshold, *ends)) if far else threshold
-    if abs(rule_threshold - argmax) <= _SAME_PLACE * (high - low):
-        rule_threshold = argmax
-    shares = np.linspace(0, 1, max(n_points - 2, 4) // 2)
-    even, dense = np.linspace(*ends, len(shares)), np.quantile(number, shares)
-    position = np.unique(np.concatenate([[argmax, rule_threshold], even, dense]))
-    return position, int(np.searchsorted(position, argmax)), int(np.searchsorted(position, rule_threshold))
+    argmax = float((proba.link.bias[0, 0] - proba.link.bias[0, 1]) / proba.link.temperature[0]) + 0.0  # never -0
+    number = _usual_numbers(proba.positive_column(0), argmax)
+    low, span = float(number.min()), float(np.ptp(number)) or 1.0
+    ends = low - _PAD * span, low + (1 + _PAD) * span
+    threshold = argmax if abs(threshold - argmax) <= _SAME_PLACE * span else threshold
+    shown = [
+        float(np.clip(value, *ends)) if abs(value - low - span / 2) > _MAX_DISTANCE * span else value
+        for value in (argmax, threshold)
+    ]
+    n_even = max(n_points - 2, 4) // 2
+    dense = np.quantile(number, np.linspace(0, 1, n_even))
+    position = np.unique(np.concatenate([shown, np.linspace(*ends, n_even), dense]))
+    first, second = (int(place) for place in np.searchsorted(position, shown))
+    counted = position.copy()
+    counted[[first, second]] = argmax, threshold
+    return position, counted, (first, second)
 
 
-def _usual_range(number: FloatArray, fallback: float) -> tuple[float, float, FloatArray]:
-    """Return the range of numbers without those that are far out, and the numbers within."""
+def _usual_numbers(number: FloatArray, otherwise: float) -> FloatArray:
+    """Return the numbers that are not far out; if there are none, another one."""
     number = number[np.abs(number) < _CERTAIN]
     if len(number) == 0:
-        number = np.array([fallback])
+        return np.array([otherwise])
     first, last = np.quantile(number, [0.25, 0.75])
     reach = _MAX_SPREADS * (last - first)
-    within = number[(number >= first - reach) & (number <= last + reach)] if reach > 0 else number
-    low, high = float(within.min(initial=fallback)), float(within.max(initial=fallback))
-    return (low, high, within) if high > low else (low - 0.5, high + 0.5, within)
+    return number[(number >= first - reach) & (number <= last + reach)] if reach > 0 else number
 
 
 def _confusions_of(rules: list[Rule], problem: Problem, judge: Counts) -> FloatArray:

@@ -76,7 +76,7 @@ def test_a_table_of_logits_is_refused_by_a_rule_on_probabilities(tmp_path):
     pa = pytest.importorskip("pyarrow")
     rule = mw.WeightedRule.from_weights([1.0, 2.0, 3.0])
     table = mw.Table(pa.table({f"proba_{k}": np.log(ETA[:, k]) for k in range(3)}))
-    with pytest.raises(ValueError, match="must be non-negative, .*; use a rule that was fitted with input='logits'"):
+    with pytest.raises(ValueError, match=r"must be non-negative, .*; use a rule that was fitted to logits"):
         mw.predict_table(rule, table, tmp_path / "decisions.csv")
 
 
@@ -98,5 +98,14 @@ def test_the_remedy_for_numbers_that_are_no_probabilities_names_the_input(rows, 
 
 def test_the_remedy_of_a_rule_is_another_rule():
     rule = mw.WeightedRule.from_thresholds(0.3)
-    with pytest.raises(ValueError, match="use a rule that was fitted with input='logits' or input='scores', because"):
+    with pytest.raises(ValueError, match="use a rule that was fitted to logits or scores, because"):
         rule.predict(Z)
+
+
+def test_the_remedies_of_rules_on_other_numbers_name_no_parameter():
+    rule = mw.optimize(np.log(ETA), CLASSES, "macro_f1", input="log_proba", classes=[0, 1, 2]).rule
+    with pytest.raises(ValueError, match=r"sum to 1 .* because the rule takes log-probabilities, .*; subtract"):
+        rule.predict(np.log(ETA) + 1)
+    binary = mw.optimize(np.log(np.stack([1 - P, P], 1)), Y, "f1", input="log_proba").rule
+    with pytest.raises(ValueError, match=r"all classes, .* because the rule takes log-probabilities, got a single"):
+        binary.predict(Z)

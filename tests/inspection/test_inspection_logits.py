@@ -281,3 +281,16 @@ def test_the_report_of_scores(tmp_path):
     assert "labels = rule.predict(scores)  # scores of the model, as passed to optimize" in page
     mw.report.write(tmp_path / "other.html", solution.rule, SCORES[:200], Y[:200])
     assert "its score exceeds" in (tmp_path / "other.html").read_text(encoding="utf-8")
+
+
+def test_argmax_that_is_far_from_all_scores_does_not_stretch_the_axis():
+    rare = (rng.random(500) < 0.02).astype(int)
+    rare[:3] = 1
+    weak = rng.normal(size=500) + 0.05 * rare
+    solution = mw.optimize(
+        weak, rare, "f1", input="scores", strategy=mw.Strategy(confusion="labels", recalibrate=False)
+    )
+    curve = solution.details.curve
+    assert np.ptp(curve.position) < 15 * np.ptp(weak)
+    assert curve.values["f1"][curve.plain] == pytest.approx(solution.baseline)
+    assert curve.values["f1"][curve.chosen] == pytest.approx(solution.value)
