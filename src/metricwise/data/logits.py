@@ -196,8 +196,8 @@ def _refuse_probabilities(block: NDArray[Any], remedies: Remedies) -> None:
         raise InvalidParameter(
             "proba",
             problem=(
-                f"all numbers must be logits, as before a softmax, {remedies.condition('logits')}, got rows from 0 to 1 "
-                "that sum to 1, which are probabilities"
+                f"all numbers must be logits, as before a softmax, {remedies.condition('logits')}, got rows from 0 to "
+                "1 that sum to 1, which are probabilities"
             ),
             remedy=remedies.for_probabilities,
         )
