@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from metricwise.core.inputs import PROBABILITIES, Input
 from metricwise.core.rows import Rows
 from metricwise.core.schema import Schema
 from metricwise.data.arrays import PieceReader
@@ -48,7 +49,8 @@ def source(rows, schema, engine="memory"):
 
 def is_table(rows):
     """Whether rows hold what a table does, and nothing else."""
-    others = (rows.mass, rows.frequency, rows.group, rows.cost, rows.cluster, rows.repeats, rows.proba.link)
+    link = None if rows.proba.of_logits else rows.proba.link
+    others = (rows.mass, rows.frequency, rows.group, rows.cost, rows.cluster, rows.repeats, link)
     plain = all(one is None for one in others) and (rows.weight is None or rows.weight.ndim == 1)
     return plain and len({block.ndim for block in rows.proba.blocks}) == 1
 
@@ -59,7 +61,7 @@ def on_disk(rows, schema, size):
     n_classes = rows.proba.n_classes
     found, columns, targets = [], {}, []
     for m, k in enumerate(n_classes):
-        eta = rows.proba.output(m)[:, 0]
+        eta = numbers_of(rows.proba, m)
         eta = eta[:, None] if eta.ndim == 1 else eta[:, :k]
         names = tuple(f"{m}={c}" for c in range(eta.shape[1]))
         columns |= dict(zip(names, eta.T, strict=True))
@@ -71,13 +73,19 @@ def on_disk(rows, schema, size):
         columns["weight"] = rows.weight
     path = folder / "rows.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=size)
-    codes = replace(Schema.of_codes(n_classes), multioutput=True)
+    row_input = Input("logits", rows.proba.link) if rows.proba.of_logits else PROBABILITIES
+    codes = replace(Schema.of_codes(n_classes), multioutput=True, input=row_input)
     reader = PieceReader(codes, True, None, None)
     weight = None if rows.weight is None else "weight"
     layout = tables._Layout(reader, found, tuple(targets), weight, None, "rows")
     chunks = tables.TableChunks(open_table(Table(path)), layout, rows.n_rows, size)
     weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
     return ChunkedSource(chunks, schema)
+
+
+def numbers_of(proba, m):
+    """Probabilities or logits of an output, (N,) or (N, K), as a table has them."""
+    return next(block[:, m - span.start] for block, span in proba.spans() if m < span.stop)
 
 
 def on_dask(rows, schema, size):

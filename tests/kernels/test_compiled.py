@@ -91,16 +91,33 @@ class Draw:
         sizes = self.rng.integers(2, self.k + 1, size=self.m) if padded else np.full(self.m, self.k)
         self.sizes = sizes.astype(np.intp)
         self.decimals = draw(st.sampled_from([None, 1, 2]))
+        self.logits = draw(st.booleans())
 
     def eta(self):
         kind = self.draw(st.sampled_from(["f4", "f8", "f2"][: 2 if self.shortest else 3]))
+        if self.logits:
+            return self.draw(layouts)(self.draw_logits(kind))
         eta = self.rng.random((self.n, self.m, self.k)) * (np.arange(self.k) < self.sizes[:, None])
         eta /= eta.sum(axis=2, keepdims=True)
         eta = eta if self.decimals is None else eta.round(self.decimals)
         return self.draw(layouts)((eta[..., 1] if self.positive else eta).astype(kind))
 
+    def draw_logits(self, kind):
+        """Logits of any size, some of which stand for infinity; padding is 0."""
+        scale = self.draw(st.sampled_from([1.0, 30.0, 2000.0]))
+        logits = self.rng.normal(size=(self.n, self.m, self.k)) * scale
+        logits = logits if self.decimals is None else logits.round(self.decimals)
+        infinite = {"f2": 6e4, "f4": 1e38, "f8": 1e200}[kind]
+        logits[self.rng.random(logits.shape) < 0.1] = -infinite
+        logits = np.where(np.arange(self.k) < self.sizes[:, None], logits, 0.0)
+        return (logits[..., 1] if self.positive else logits).astype(kind)
+
     def link(self):
-        """None, ordinary ones, and ones that drive probabilities to 0 and 1."""
+        """None, ordinary ones, and ones that drive probabilities to 0 and 1; of logits with floor 0."""
+        if self.logits:
+            spread = self.draw(st.sampled_from([1.0, 300.0]))
+            temperature = np.exp(self.rng.normal(size=self.m)) * self.draw(st.sampled_from([1e-3, 1.0, 1e3]))
+            return LinkArrays(temperature, self.rng.normal(size=(self.m, self.k)).round(1) * spread, 0.0)
         kind = self.draw(st.sampled_from(["none", "mild", "wild", "extreme"]))
         if kind == "none":
             return None

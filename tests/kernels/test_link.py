@@ -96,6 +96,33 @@ def test_passes_see_what_recalibration_gives(kind, dtype, n, bias):
         np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.parametrize("kind", ["positive", "padded"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 129, 1000])
+def test_passes_see_the_softmax_of_logits(kind, dtype, n):
+    eta, sizes, codes, rng = rows(kind, (n, 3, 2 if kind == "positive" else 5))
+    k = 2 if kind == "positive" else 5
+    z = (rng.normal(size=eta.shape) * 50).round(1).astype(dtype)  # many within, some beyond what probabilities resolve
+    if kind == "padded":
+        z[:, np.arange(k) >= sizes[:, None]] = 7.0  # counts for nothing
+    link = LinkArrays(np.array([0.5, 1.0, 3.0]), rng.normal(size=(3, k)), 0.0)
+    plain = kernels.recalibrate(z, sizes, link)
+    both = np.stack([np.zeros(z.shape), z.astype(float)], axis=2) if kind == "positive" else z.astype(float)
+    logits = link.temperature[:, None] * both + link.bias
+    logits = np.where(np.arange(k) < sizes[:, None], logits, -np.inf)
+    expected = softmax(logits, axis=2)
+    np.testing.assert_allclose(plain, expected[:, :, 1] if kind == "positive" else expected, rtol=1e-12, atol=1e-300)
+    losses = [(rng.normal(size=(1, k, k)),), tuple(rng.normal(size=(2, 3, k)))]
+    for loss in losses:
+        np.testing.assert_array_equal(kernels.decide(z, sizes, loss, link), kernels.decide(plain, sizes, loss))
+    weight = rng.random(n)
+    for w in (None, weight):
+        one = kernels.count_labels(z, codes, w, sizes, losses, link)
+        np.testing.assert_array_equal(one, kernels.count_labels(plain, codes, w, sizes, losses))
+        one = kernels.count_expected(z, None, w, sizes, losses, link)
+        np.testing.assert_allclose(one, kernels.count_expected(plain, None, w, sizes, losses), rtol=1e-13)
+
+
 @pytest.mark.parametrize("temperature", [1e-100, 0.3, 1.0, 20.0, 1e100])
 @pytest.mark.parametrize("floor", [5e-324, 1e-300, 1e-6, 0.4])
 def test_recalibration_is_its_formula_at_the_extremes(temperature, floor):

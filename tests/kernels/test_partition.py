@@ -136,6 +136,17 @@ def test_logits_are_relative_to_class_0(twin, dtype, n):
     np.testing.assert_allclose(twin.relative_logits(eta[:, :, 0], outputs, 2, 1e-6)[:, 0], expected.T, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 128, 300])
+def test_logits_without_a_floor_are_taken_as_they_are(twin, dtype, n):
+    z = (np.random.default_rng(n).normal(size=(n, 5, 4)) * 30).astype(dtype)
+    outputs = np.array([3, 0, 4])
+    wide = z.astype(float)
+    expected = wide[:, outputs, 1:3] - wide[:, outputs, :1]
+    np.testing.assert_array_equal(twin.relative_logits(z, outputs, 3, 0.0), np.moveaxis(expected, 0, 2))
+    np.testing.assert_array_equal(twin.relative_logits(z[:, :, 0], outputs, 2, 0.0)[:, 0], wide[:, outputs, 0].T)
+
+
 @needs_compiled
 @pytest.mark.parametrize("k", [2, 3, 7])
 @pytest.mark.parametrize("n", [20, 3000])

@@ -1,9 +1,16 @@
 """Engines: whoever counts rows cannot tell in what pieces they come."""
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import log_softmax, softmax
 
 import metricwise as mw
 import worlds
@@ -26,9 +33,14 @@ seeds = st.integers(0, 2**32 - 1)
 @pytest.mark.parametrize("engine", first(len(OTHERS) - 1, OTHERS))  # the last takes longer than the others together
 @pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
 @examples(30)
-@given(seed=seeds, layout=st.sampled_from(["binary", "array", "list"]), options=st.tuples(*[st.booleans()] * 3))
-def test_engines_agree(engine, confusion, seed, layout, options):
-    check_agreement(engine, confusion, seed, layout, options)
+@given(
+    seed=seeds,
+    layout=st.sampled_from(["binary", "array", "list"]),
+    options=st.tuples(*[st.booleans()] * 3),
+    of_logits=st.booleans(),
+)
+def test_engines_agree(engine, confusion, seed, layout, options, of_logits):
+    check_agreement(engine, confusion, seed, layout, options, of_logits=of_logits)
 
 
 @pytest.mark.parametrize("engine", OTHERS)
@@ -43,8 +55,9 @@ def test_a_pass_is_a_pass_however_the_rows_are_cut(engine):
 
 
 @pytest.mark.parametrize("engine", OTHERS)
-def test_samples_are_the_same_rows(engine):
-    check_samples(engine)
+@pytest.mark.parametrize("of_logits", [False, True])
+def test_samples_are_the_same_rows(engine, of_logits):
+    check_samples(engine, of_logits=of_logits)
 
 
 @pytest.mark.parametrize("engine", OTHERS)
@@ -84,6 +97,152 @@ def test_a_mixture_draws_by_position_in_chunks_too():
     with served_by("chunks of 3"):
         pieces = mw.optimize(p, y, "min_recall", **call)
     assert pieces.value == pytest.approx(whole.value, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ logits and scores
+
+
+def draw_inputs(n_rows, n_classes, seed=0):
+    """Return logits (N, K), and labels by name."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n_rows, n_classes)) * 2 - 3
+    return logits, np.array(["high", "low", "mid"])[worlds.draw_codes(softmax(logits, axis=1), rng)]
+
+
+def as_input(logits, kind):
+    """Return logits as one of the inputs of `optimize`."""
+    return {"logits": logits, "log_proba": log_softmax(logits, axis=-1), "scores": 3 * logits + 7}[kind]
+
+
+class OnDevice:
+    """What a tensor of a device can do: rows at a time, no array of all."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, f"torch.{array.dtype}", array.ndim
+
+    def __len__(self):
+        return len(self.array)
+
+    def __getitem__(self, rows):
+        return OnDevice(self.array[rows])
+
+    def detach(self):
+        return self
+
+    def resolve_neg(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.array
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, **kwargs):
+        raise BufferError("on a device")
+
+
+def to_parquet(array, y, folder):
+    """Return a table on disk, read some rows at a time, and the name of its column of labels."""
+    columns = {f"z_{label}": column for label, column in zip(["high", "low", "mid"], array.T, strict=True)}
+    pq.write_table(pa.table({**columns, "grade": y}), folder / "rows.parquet", row_group_size=50)
+    return mw.Table(folder / "rows.parquet", proba_prefix="z_"), "grade"
+
+
+def to_csv(array, y, folder):
+    frame = pd.DataFrame(array, columns=["high", "low", "mid"]).assign(grade=y)
+    frame.to_csv(folder / "rows.csv", index=False)
+    return mw.Table(folder / "rows.csv"), "grade"
+
+
+def to_npy(array, y, folder):
+    np.save(folder / "rows.npy", array)
+    return folder / "rows.npy", y
+
+
+def to_frame(array, y, folder):
+    return pd.DataFrame(array, columns=["high", "low", "mid"])[["mid", "high", "low"]], y
+
+
+def to_polars(array, y, folder):
+    return pl.DataFrame({"low": array[:, 1], "mid": array[:, 2], "high": array[:, 0]}), y
+
+
+def to_dask(array, y, folder):
+    return da.from_array(array, chunks=(70, 2)), da.from_array(y, chunks=70)
+
+
+def to_dask_frame(array, y, folder):
+    frame = dd.from_pandas(to_frame(array, y, folder)[0].assign(grade=y), npartitions=3)
+    return frame[["mid", "high", "low"]], frame["grade"]
+
+
+def to_device(array, y, folder):
+    return OnDevice(array), y
+
+
+READERS = [to_parquet, to_csv, to_npy, to_frame, to_polars, to_dask, to_dask_frame, to_device]
+
+
+def solve(proba, y, kind):
+    return mw.optimize(proba, y, "macro_f1", input=kind, strategy=mw.Strategy(confusion="labels", recalibrate=True))
+
+
+@pytest.mark.parametrize("kind", ["logits", "log_proba", "scores"])
+@pytest.mark.parametrize("reader", READERS)
+def test_inputs_are_those_of_rows_in_memory(reader, kind, tmp_path, monkeypatch):
+    """The map of scores is fitted to a sample of the rows, the same one wherever they are."""
+    monkeypatch.setattr("metricwise.api.problems.LINK_ROWS", 100)
+    logits, y = draw_inputs(210, 3)
+    array = as_input(logits, kind)
+    whole = solve(array, y, kind)
+    proba, labels = reader(array, y, tmp_path)
+    other = solve(proba, labels, kind)
+    np.testing.assert_allclose(other.rule.link.temperature, whole.rule.link.temperature, rtol=1e-9)
+    np.testing.assert_allclose(other.rule.link.bias, whole.rule.link.bias, rtol=1e-9, atol=1e-9)
+    assert (other.value, other.baseline) == pytest.approx((whole.value, whole.baseline), abs=1e-12)
+    assert other.rule.input == kind
+    decided = whole.rule.predict(array)
+    if reader in (to_parquet, to_csv):
+        mw.predict_table(other.rule, proba, tmp_path / "decided.parquet")
+        np.testing.assert_array_equal(pq.read_table(tmp_path / "decided.parquet").column(0).to_pylist(), decided)
+        return
+    rows = array if reader is to_npy else proba
+    np.testing.assert_array_equal(np.asarray(other.rule.predict(rows)), decided)
+
+
+@pytest.mark.parametrize("kind", ["logits", "scores"])
+@pytest.mark.parametrize("engine", ["chunks of 1000", "parquet", "dask"])
+@pytest.mark.parametrize("shape", ["binary", "multilabel", "several outputs"])
+def test_default_calls_on_inputs_agree(engine, kind, shape):
+    logits, y = draw_inputs(240, 2, seed=3)
+    odds, codes = as_input(logits[:, 1] - logits[:, 0], kind), (y == "low").astype(int)
+    others, others_y = draw_inputs(240, 3, seed=4)
+    several = [as_input(logits, kind), as_input(others, kind)]
+    proba, labels, options = {
+        "binary": (odds, codes, {}),
+        "multilabel": (np.column_stack([odds, odds[::-1]]), np.column_stack([codes, codes[::-1]]), {}),
+        "several outputs": (several, np.column_stack([y, others_y]), {"average": "macro"}),
+    }[shape]
+    metric = "balanced_accuracy" if shape == "several outputs" else "f1"
+    whole = mw.optimize(proba, labels, metric, input=kind, **options)
+    with served_by(engine):
+        pieces = mw.optimize(proba, labels, metric, input=kind, **options)
+    np.testing.assert_array_equal(pieces.rule.predict(proba), whole.rule.predict(proba))
+    assert pieces.value == pytest.approx(whole.value, abs=1e-12)
+    assert pieces.baseline == pytest.approx(whole.baseline, abs=1e-12)
+    assert pieces.gain.estimate == pytest.approx(whole.gain.estimate, abs=1e-9)
+    np.testing.assert_allclose(pieces.rule.link.bias, whole.rule.link.bias, rtol=1e-9, atol=1e-9)
+
+
+def test_a_row_that_is_refused_is_named_by_its_place_among_all_rows():
+    logits, y = draw_inputs(210, 3)
+    logits[150, 1] = np.nan
+    with pytest.raises(ValueError, match="scores must not be NaN, got NaN in row 150"):
+        solve(da.from_array(logits, chunks=(70, 3)), da.from_array(y, chunks=70), "scores")
 
 
 # ------------------------------------------------------------------------------------------------------------- rows

@@ -84,14 +84,20 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
     described = source.described(replace(schema, abstain_label=goal.schema.abstain_label))
     problem = Problem(described, goal.aim, goal.prior, goal.record, goal.abstention, goal.constraints)
     _check_observed(problem)
-    if source.labelled and not isinstance(rows.y, Labels):  # an estimator has assigned columns by its classes
-        some = source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
-        assert some.codes is not None
-        warn_of_assignment(some.proba, some.codes, schema.classes, schema.column_order)
-        warn_of_probabilities(some.proba, schema.input)
+    if not isinstance(rows.y, Labels):  # an estimator has assigned columns by its classes
+        _warn_of_columns(source, schema)
     if rows.time is not None:
         problem = _in_time(problem, rows.time.length)
     return _by_group(problem, rows, goal)
+
+
+def _warn_of_columns(source: SourceBase, schema: Schema) -> None:
+    """Warn of columns that seem to be of other classes, or of something else than was declared."""
+    if not (source.labelled or (schema.single and schema.input.is_logits)):
+        return
+    some = source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
+    if not warn_of_probabilities(some.proba, schema.input) and some.codes is not None:
+        warn_of_assignment(some.proba, some.codes, schema.classes, schema.column_order)
 
 
 def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Groups | None]:

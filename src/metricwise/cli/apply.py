@@ -50,11 +50,12 @@ def apply(
     """
     from ..data.tables.reading import open_file
     from ..data.tables.writing import check_target, write_table
-    from .rows import in_batches, read_proba_for_rule, read_rule, read_sensitive_for_rule
+    from .rows import check_input, in_batches, read_proba_for_rule, read_rule, read_sensitive_for_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
         loaded = read_rule(rule)
+        check_input(loaded, columns)
         if in_batches(table, output) and "sensitive_features" not in loaded.needs:
             _apply_in_batches(loaded, table, output, columns, written.force, decisions, json)
             return

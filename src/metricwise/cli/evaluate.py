@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -55,8 +55,8 @@ class OtherOptions:
         typer.Option(
             "--threshold",
             metavar="NUMBER",
-            help="Instead of another rule: a threshold on the probability of the positive class; for several "
-            "outputs, OUTPUT=NUMBER for each.",
+            help="Instead of another rule: a threshold on the probability of the positive class, or on its log-odds or "
+            "score as the rule was fitted; for several outputs, OUTPUT=NUMBER for each.",
         ),
     ] = None
     class_weights: Annotated[
@@ -129,7 +129,8 @@ def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> 
             raise InvalidParameter(
                 "threshold", problem=f"--threshold must be given once for a single output, got {len(texts)}"
             )
-        return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=positive and positive[0])
+        label = positive and positive[0]
+        return WeightedRule.from_thresholds(numbers, classes=classes[0], pos_label=label, **_input_of(rule))
     names, pairs = target_names(rule), [text.partition("=") for text in texts]
     if sorted(name for name, _, _ in pairs) != sorted(names):
         raise InvalidParameter(
@@ -137,25 +138,47 @@ def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> 
             problem=f"--threshold must be given as OUTPUT=NUMBER for each of the outputs {', '.join(names)}",
         )
     thresholds = {name: _number(text, "--threshold") for name, _, text in pairs}
-    label = positive[0] if positive and len(positive) == 1 else positive
     return WeightedRule.from_thresholds(
-        [thresholds[name] for name in names], classes=classes, pos_label=label, output_names=rule.schema.output_names
+        [thresholds[name] for name in names],
+        classes=classes,
+        pos_label=positive[0] if positive and len(positive) == 1 else positive,
+        output_names=rule.schema.output_names,
+        **_input_of(rule),
     )
 
 
+def _input_of(rule: Any) -> dict[str, str]:
+    """Return what the numbers of rows are, if they are no probabilities."""
+    return {"input": rule.input} if rule.schema.input.is_logits else {}
+
+
 def _by_weights(rule: Any, weight_list: str) -> Any:
+    """Return the rule of class weights for the classes of another rule, and for what that was fitted to."""
+    import numpy as np
+
     from ..core.labels import python_labels
     from ..data.columns import match_label
+    from ..rules.calibration import TemperatureScaling
     from ..rules.weighted import WeightedRule
 
     if rule.multioutput:
         raise InvalidParameter(
             "class_weights", problem="--class-weights is only for rules with a single output", remedy="use --against"
         )
+    if rule.schema.input.is_scores:
+        raise InvalidParameter(
+            "class_weights",
+            problem="--class-weights multiplies probabilities, but the rule was fitted to scores",
+            remedy="use --against",
+        )
     classes = python_labels(rule.classes[0])
     pairs = [text.rpartition("=") for text in weight_list.split(",")]
     weights = {match_label(name, classes): _number(text, "--class-weights") for name, _, text in pairs}
-    return WeightedRule.from_weights(weights, classes=classes)
+    weighted = WeightedRule.from_weights(weights, classes=classes)
+    if not rule.schema.input.is_logits:
+        return weighted
+    softmax = TemperatureScaling(np.ones(1), np.zeros((1, len(classes))), floor=0.0)
+    return replace(weighted, link=softmax, input=rule.input)
 
 
 def _number(text: str, option: str) -> float:

@@ -26,6 +26,7 @@ def explain(rule: Rule, json: Json = False) -> None:
                 "facts": loaded.metadata.to_dict(),
                 "classes": list(loaded.schema.classes),
                 "outputs": loaded.schema.output_names,
+                "input": loaded.input,
                 **{name: getattr(loaded, name, None) for name in numbers},
             }
         )
@@ -47,7 +48,7 @@ def _metadata(rule: Any) -> list[str]:
             f"{target}: {', '.join(map(repr, columns))}"
             for target, columns in zip(metadata.targets or (), metadata.columns, strict=False)
         ]
-        lines.append(f"Columns of probabilities of {'; '.join(names)}.")
+        lines.append(f"Columns of {rule.schema.input.plural} of {'; '.join(names)}.")
     if metadata.metricwise is not None:
         lines.append(f"Written by metricwise {metadata.metricwise}.")
     return lines

@@ -72,8 +72,8 @@ def fit(
 ) -> None:
     """Find the best rule for a metric.
 
-    The table has probabilities and labels. Use probabilities of rows that the model was not trained on: held-out or
-    out-of-fold rows.
+    The table has probabilities and labels, or logits or scores with --input. Use rows that the model was not trained
+    on: held-out or out-of-fold rows.
     """
     from ..api.optimization import optimize
     from .rows import in_batches
@@ -259,6 +259,7 @@ def _document(solution: Any) -> dict[str, Any]:
         ],
         "threshold": getattr(solution.rule, "threshold", None),
         "classes": list(solution.rule.classes),
+        "input": solution.rule.input,
         "targets": metadata.targets,
         "columns": metadata.columns,
         "outcome": solution.outcome,

@@ -62,14 +62,15 @@ def _metric_names(incomplete: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Which columns are probabilities."""
+    """Which columns are probabilities, or logits or scores, and which of these they are."""
 
     proba: Annotated[
         list[str] | None,
         typer.Option(
             "--proba",
             metavar="COLUMN",
-            help="The column with the probability of the positive class of a binary target; once for each target.",
+            help="The column with the probability of the positive class of a binary target; once for each target. With "
+            "--input, the column with its log-odds or score.",
         ),
     ] = None
     proba_prefix: Annotated[
@@ -86,6 +87,15 @@ class ColumnOptions:
             "--sensitive-features",
             metavar="COLUMN",
             help="The column with the sensitive group of each row. If repeated, groups are the combinations.",
+        ),
+    ] = None
+    input: Annotated[
+        str | None,
+        typer.Option(
+            "--input",
+            metavar="KIND",
+            help="What the numbers are: probabilities (the default), logits, log_proba (logarithms of probabilities) "
+            "or scores (larger means more of the class). A rule knows what it was fitted to.",
         ),
     ] = None
     separator: Annotated[

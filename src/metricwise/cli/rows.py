@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, refused_by, shown
+from ..core.inputs import PROBABILITIES, Input
 from ..core.labels import python_labels
 from ..data.columns import (
     NoColumnsError,
@@ -37,6 +38,7 @@ from .printing import note
 
 __all__ = [
     "LabelledRows",
+    "check_input",
     "in_batches",
     "read_labelled",
     "read_labels_for_rule",
@@ -293,7 +295,22 @@ def _read_sensitive(table: OpenedTable, names: Sequence[str] | None) -> dict[str
 # ------------------------------------------------------------------------------------------------------ probabilities
 
 
-def _read_array(table: Arrays, columns: ColumnOptions) -> Any:
+def _input_option(columns: ColumnOptions) -> Input:
+    """Return what --input says the numbers are."""
+    return PROBABILITIES if columns.input is None else Input.of(columns.input)
+
+
+def check_input(rule: Any, columns: ColumnOptions) -> None:
+    """Refuse an --input other than what a rule was fitted to."""
+    if columns.input is not None and _input_option(columns).kind != rule.input:
+        raise InvalidParameter(
+            "input",
+            problem=f"--input must be {rule.input}, which the rule was fitted to, got {columns.input}",
+            remedy="leave it out",
+        )
+
+
+def _read_array(table: Arrays, columns: ColumnOptions, row_input: Input) -> Any:
     """Return the array of probabilities: the only one, or the one called proba."""
     for option, value in (("--proba", columns.proba), ("--proba-prefix", columns.proba_prefix)):
         if value is not None:
@@ -302,7 +319,7 @@ def _read_array(table: Arrays, columns: ColumnOptions) -> Any:
             )
     if "" in table.arrays:
         return table.arrays[""]
-    note(f"probabilities: the array 'proba' of {table.title}.")
+    note(f"{row_input.plural}: the array 'proba' of {table.title}.")
     return table.get("proba")
 
 
@@ -331,13 +348,13 @@ def _find_columns(
         return probability_columns(candidates, outputs, prefix=columns.proba_prefix, singles=singles, of_rule=of_rule)
 
 
-def _report_columns(columns: ProbabilityColumns, output: str | None) -> None:
+def _report_columns(columns: ProbabilityColumns, output: str | None, row_input: Input) -> None:
     title = "" if output is None else f" of {shown(output)}"
     guess = "" if columns.guessed_prefix is None else f" (by the prefix {shown(columns.guessed_prefix)}: a guess)"
     if columns.single:
-        note(f"probability of {shown(columns.classes[1])}{title}: column {shown(columns.columns[0])}{guess}.")
+        note(f"{row_input.noun} of {shown(columns.classes[1])}{title}: column {shown(columns.columns[0])}{guess}.")
     else:
-        note(f"probabilities{title}: columns {few(columns.columns)}{guess}.")
+        note(f"{row_input.plural}{title}: columns {few(columns.columns)}{guess}.")
 
 
 def _read_columns(
@@ -380,6 +397,7 @@ def read_labelled(
         Whether only the labels are read, and the rows stay where they are: proba is then a Table.
     """
     names: Sequence[str] = labels.target or []
+    row_input = _input_option(columns)
     if batches:
         note(f"{path} is larger than {MEMORY_LIMIT >> 20} MB and is read in batches.")
         labels.check()
@@ -396,7 +414,7 @@ def read_labelled(
     found_columns: list[ProbabilityColumns] = []
     proba: Any
     if isinstance(table, Arrays):
-        proba, classes_said = _read_array(table, columns), classes if several else classes[0]
+        proba, classes_said = _read_array(table, columns, row_input), classes if several else classes[0]
     else:
         _check_two_classes(targets)
         single_class = class_named if positive is None else positive
@@ -405,7 +423,7 @@ def read_labelled(
         labels_of_outputs = list(map(OutputLabels, outputs, [target.labels for target in targets], classes, of_outputs))
         found_columns = _find_columns(table, labels_of_outputs, columns, others)
         for output_columns, output in zip(found_columns, outputs, strict=True):
-            _report_columns(output_columns, output)
+            _report_columns(output_columns, output, row_input)
         if batches:
             proba = table_of_options(path, columns, found_columns[0].guessed_prefix)
             classes_said = classes if several else classes[0]
@@ -417,6 +435,7 @@ def read_labelled(
         **_read_sensitive(table, columns.sensitive_features),
         **_order_option(listed["order"], targets),
         "pos_label": positive,
+        "input": row_input.kind,
     }
     if classes_said is not None and not (several and all(labels is None for labels in classes_said)):
         options["classes"] = classes_said
@@ -521,25 +540,30 @@ def read_proba_for_rule(
     pos_label : object, or list, optional
         The class that a single column is of, for a rule that was fitted to two columns.
     """
+    check_input(rule, columns)
     if isinstance(table, Arrays):
-        return _read_array(table, columns)
+        return _read_array(table, columns, rule.schema.input)
     single = says_single(rule.metadata, rule.classes)
     with refused_by(table.title):
         positive = positive_labels(None if single else pos_label, len(rule.classes))
     rule_columns, names = _columns_of_rule(rule, table, columns, others, positive), target_names(rule)
     proba, _ = _read_columns(table, rule_columns, names, [None] * len(rule_columns))
-    if rule_columns[0].single and not single:
-        both = [_both_columns(column, output) for column, output in zip(proba.columns, rule_columns, strict=True)]
+    if rule_columns[0].single and not single and rule.input != "log_proba":  # of which single columns are refused
+        both = [
+            _both_columns(column, output, rule.schema.input)
+            for column, output in zip(proba.columns, rule_columns, strict=True)
+        ]
         return both if rule.multioutput else both[0]
     return proba if not (rule.multioutput and len(rule_columns) == 1 and not rule_columns[0].single) else [proba]
 
 
-def _both_columns(column: Any, output: ProbabilityColumns) -> Any:
-    """Return the probability of the second of two classes as a table of both."""
+def _both_columns(column: Any, output: ProbabilityColumns, row_input: Input) -> Any:
+    """Return the probability of the second of two classes, or its log-odds or score, as a table of both."""
     import pyarrow as pa
     from pyarrow import compute
 
-    return pa.table({str(output.classes[0]): compute.subtract(1.0, column), str(output.classes[1]): column})
+    first = np.zeros(len(column)) if row_input.is_logits else compute.subtract(1.0, column)
+    return pa.table({str(output.classes[0]): first, str(output.classes[1]): column})
 
 
 def _columns_of_rule(
@@ -559,7 +583,7 @@ def _columns_of_rule(
             raise
         raise _lacking_columns(stored, table) from None
     for output, name in zip(named_columns, names, strict=True):
-        _report_columns(output, name if len(names) > 1 else None)
+        _report_columns(output, name if len(names) > 1 else None, rule.schema.input)
     return named_columns
 
 
@@ -584,7 +608,7 @@ def _lacking_columns(stored: Sequence[ProbabilityColumns], table: TableReader) -
     return InvalidParameter(
         "",
         problem=f"there is no column {few(lacking)}, which the rule was fitted to",
-        remedy=f"the columns are {few(table.names)}. If the probabilities have other names here, set {option}",
+        remedy=f"the columns are {few(table.names)}. If the columns have other names here, set {option}",
         owner=table.title,
     )
 

@@ -22,11 +22,7 @@ IntArray = NDArray[np.intp]
 InputKind = Literal["probabilities", "logits", "log_proba", "scores"]
 
 KINDS = ("probabilities", "logits", "log_proba", "scores")
-MAX_LOGIT = {
-    2: 6e4,
-    4: 1e38,
-    8: 1e200,
-}  # by bytes of an entry: what stands for infinity, so that products of it are numbers
+MAX_LOGIT = {4: 1e38, 8: 1e200}  # by bytes of an entry: what stands for infinity, so that products of it are numbers
 
 
 @dataclass(frozen=True, eq=False)

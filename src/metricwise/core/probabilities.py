@@ -124,8 +124,13 @@ class Probabilities:
         """Whether some logits are further than a distance from the largest of their row; never of probabilities."""
         if not self.of_logits:
             return False
-        for block in self.blocks:
-            away = np.abs(block) if block.ndim == 2 else block.max(axis=2, keepdims=True) - block
+        for block, span in self.spans():
+            if block.ndim == 2:
+                away = np.abs(block)
+            else:
+                classes = np.arange(block.shape[2]) < self.n_classes[span, None]
+                top = block.max(axis=2, keepdims=True, initial=-np.inf, where=classes)
+                away = np.subtract(top, block, dtype=np.float64, where=classes, out=np.zeros(block.shape))
             if away.max(initial=0.0) > distance:
                 return True
         return False

@@ -21,6 +21,7 @@ IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
 
 HEAD_ROWS = 1 << 10  # rows that say whether many are alike
+_AS_GOOD_AS_INFINITE = 1e30  # of logits: beside it, the digits of usual ones are lost in a sum
 _MIN_CHANCE_PAIRS = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
@@ -172,7 +173,8 @@ class Rows:
         blocks = []
         for block in self.proba.blocks:
             if block.shape[2:] == (2,):
-                block = block[:, :, 1] - block[:, :, 0] if self.proba.of_logits else block[:, :, 1]
+                low, high = block[:, :, 0], block[:, :, 1]
+                block = np.subtract(high, low, dtype=np.float64) if self.proba.of_logits else high
             blocks.append(block.reshape(self.n_rows, -1))
         return blocks
 
@@ -233,7 +235,7 @@ class Rows:
         rng = np.random.default_rng(0)
         key = np.zeros(self.n_rows)
         for block in self.proba.blocks:
-            flat = block.reshape(self.n_rows, -1)
+            flat = _moderate(block).reshape(self.n_rows, -1) if self.proba.of_logits else block.reshape(self.n_rows, -1)
             # Sums along rows are taken in one order in every row, so that equal rows have equal keys.
             key += (flat * rng.uniform(1, 2, flat.shape[1])).sum(axis=1, dtype=np.float64)
         _, first, cluster, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
@@ -306,11 +308,18 @@ def _weighted_sums(proba: Probabilities) -> FloatArray:
     """Return sums (N,) of the numbers of all blocks with fixed weights; of two classes the second alone counts."""
     total = np.zeros(proba.n_rows)
     for block, span in proba.spans():
-        values = block[:, :, None] if block.ndim == 2 else block[:, :, 1:]
+        numbers = _moderate(block) if proba.of_logits else block
+        values = numbers[:, :, None] if block.ndim == 2 else numbers[:, :, 1:]
         if proba.of_logits and block.ndim == 3:
-            values = values - block[:, :, :1]
+            values = values - numbers[:, :, :1]
         total += np.tensordot(values.astype(np.float64), _weights(span.start, span.stop, values.shape[2]), axes=2)
     return total
+
+
+def _moderate(block: NDArray[Any]) -> FloatArray:
+    """Return logits of which those that stand for infinity are 1 or -1: in a sum they would hide all others."""
+    numbers = block.astype(np.float64)
+    return np.where(np.abs(numbers) < _AS_GOOD_AS_INFINITE, numbers, np.sign(numbers))
 
 
 def _weights(start: int, stop: int, width: int) -> FloatArray:

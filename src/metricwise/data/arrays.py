@@ -151,14 +151,16 @@ def _misfit(proba: Any, y: Any, shape: dict[str, Any]) -> Exception | None:
 def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exception | None:
     """Return the error if a frame is refused for columns that are no class, without which it is fine.
 
-    These are columns that y does not show; without y, those whose values can be no probabilities.
+    These are columns that y does not show; without y, those whose values can be no probabilities, or no numbers at all.
     """
     names = column_names(proba) if is_frame(proba) else []
     if not names or shape["multioutput"] or position_named(names) or len(set(map(str, names))) < len(names):
         return None
     if y is None:
         columns = map(np.asarray, columns_of(proba))
-        further = [name for name, values in zip(names, columns, strict=True) if not _may_be_probabilities(values)]
+        further = [
+            name for name, values in zip(names, columns, strict=True) if not _may_be_of(values, shape["row_input"])
+        ]
     else:
         (labels,) = table_columns(read_table(y)[0])
         observed = set(map(str, unique(drop_missing(labels))[0]))
@@ -173,9 +175,11 @@ def _surplus(proba: Any, y: Any, normalize: bool, shape: dict[str, Any]) -> Exce
     return surplus_columns(proba, further, kept, kind="class" if y is None else "label of y")
 
 
-def _may_be_probabilities(values: NDArray[Any]) -> bool:
-    """Whether all values of a column are numbers from 0 to 1."""
-    return values.dtype.kind in "fiub" and bool(((values >= 0) & (values <= 1)).all())
+def _may_be_of(values: NDArray[Any], row_input: Input) -> bool:
+    """Whether all values of a column are numbers, from 0 to 1 if they are to be probabilities."""
+    if values.dtype.kind not in "fiub":
+        return False
+    return row_input.is_logits or bool(((values >= 0) & (values <= 1)).all())
 
 
 def _several(y: Any) -> bool | None:

@@ -14,6 +14,7 @@ from ..core.probabilities import Probabilities
 __all__ = ["NO_INPUT", "OTHER_INPUT", "OTHER_RULE", "Remedies", "read_logits", "warn_of_probabilities"]
 
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
 
 _CHECK_ROWS = 1 << 14
 _SUM_TOLERANCE = 1e-6  # of rows that sum to 1 as probabilities do, and logits hardly ever
@@ -44,7 +45,7 @@ _LOGITS, _SCORES = argument("input", "logits"), argument("input", "scores")
 
 OTHER_INPUT = Remedies(
     f"pass {_LOGITS} for numbers before a softmax or sigmoid, {_SCORES} for scores of any other scale",
-    f"leave {_LOGITS} out, or pass np.log(proba) with {argument('input', 'log_proba')}",
+    f"leave {_LOGITS} out, or pass their logarithms with {argument('input', 'log_proba')}",
     f"pass both columns, or log-odds with {_LOGITS}",
     f"pass {_LOGITS} for logits, whose softmax sums to 1",
 )
@@ -61,12 +62,16 @@ NO_INPUT = OTHER_INPUT._replace(for_scores="turn scores into probabilities first
 def read_logits(
     block: NDArray[Any],
     row_input: Input,
-    counts: NDArray[np.intp],
+    counts: IntArray,
     tolerance: float,
     first_row: int = 0,
     remedies: Remedies = NO_INPUT,
+    *,
+    check: bool = True,
 ) -> NDArray[Any]:
-    """Return a checked block of logits, finite: what is infinite becomes a number that is as good as that.
+    """Return a block of logits, finite: what is infinite becomes a number that is as good as that.
+
+    It is the block itself, and no copy, where all numbers are finite and padding is 0.
 
     Parameters
     ----------
@@ -74,50 +79,86 @@ def read_logits(
     row_input : Input
         Not of probabilities.
     counts : ndarray of shape (M,)
-        Classes of each output; what lies beyond is padding.
+        Classes of each output; what lies beyond is padding: 0, -inf or NaN, which becomes 0.
     tolerance : float
         How far the probabilities of log-probabilities may be from summing to 1.
     first_row : int, default=0
         Number of rows before these, for error messages.
     remedies : Remedies, optional
+    check : bool, default=True
+        Whether to check the numbers.
     """
-    if block.ndim == 2 and row_input.kind == "log_proba":
-        raise InvalidParameter(
-            "proba",
-            f"have the log-probabilities of all classes, shape (N, 2) or (N, M, 2), {remedies.condition('log_proba')}",
-            "a single column",
-            remedies.for_single,
-        )
-    limit = MAX_LOGIT[block.dtype.itemsize]
-    low, high = block.min(initial=0.0), block.max(initial=0.0)
-    if np.isnan(low) or np.isnan(high):
-        at = first_row + int(np.argwhere(np.isnan(block))[0][0])
-        raise InvalidParameter(
-            "proba", "not be NaN", f"NaN in row {at}", "drop such rows, and their labels if there are any"
-        )
+    padding = np.zeros(block.shape[1:], dtype=bool)
     if block.ndim == 3:
         padding = np.arange(block.shape[2]) >= counts[:, None]
-        if np.isinf(low) or np.isinf(high):
-            _check_infinite(block, padding, first_row)
-        if row_input.kind == "log_proba":
-            _check_log_sums(block, padding, tolerance, first_row, remedies)
-        elif row_input.kind == "logits" and low >= 0 and high <= 1:
-            _refuse_probabilities(block, padding, remedies)
+        block = _with_zero_padding(block, padding, row_input, check)
+    elif row_input.kind == "log_proba":
+        raise InvalidParameter(
+            "proba",
+            problem=(
+                "log-probabilities must be of all classes, shape (N, 2) or (N, M, 2), "
+                f"{remedies.condition('log_proba')}, got a single column"
+            ),
+            remedy=remedies.for_single,
+        )
+    low, high = float(block.min(initial=0.0)), float(block.max(initial=0.0))
+    if check:
+        _check_missing(block, low, row_input, first_row)
+        if block.ndim == 3:
+            _check_infinite(block, padding, row_input, first_row, low, high)
+            if row_input.kind == "log_proba":
+                _check_log_sums(block, padding, tolerance, first_row, remedies)
+            elif row_input.kind == "logits" and low >= 0 and high <= 1:
+                _refuse_probabilities(block, remedies)
+    wide = np.promote_types(block.dtype, np.float32)  # of half precision no number is as good as infinite
+    limit = MAX_LOGIT[wide.itemsize]
     if low >= -limit and high <= limit:
         return block
-    return _finite(block, limit)
+    return _finite(block.astype(wide, copy=False), padding, limit)
 
 
-def _check_infinite(block: NDArray[Any], padding: BoolArray, first_row: int) -> None:
-    """Refuse rows in which no class or more than one is certain."""
-    certain = ((block == np.inf) & ~padding).sum(axis=2)
+def _with_zero_padding(block: NDArray[Any], padding: BoolArray, row_input: Input, check: bool) -> NDArray[Any]:
+    """Return a block whose padding is 0; refuse other numbers there."""
+    copied = False
+    for m in np.flatnonzero(padding.any(axis=1)).tolist():
+        beyond = block[:, m, padding[m]]
+        if check and (np.isfinite(beyond) & (beyond != 0)).any():
+            n_classes = int(np.count_nonzero(~padding[m]))
+            raise InvalidParameter(
+                "proba", problem=f"{row_input.plural} of output {m} must be 0 or -inf beyond its {n_classes} classes"
+            )
+        copied = copied or bool((beyond != 0).any())
+    return np.where(padding, block.dtype.type(0), block) if copied else block
+
+
+def _check_missing(block: NDArray[Any], low: float, row_input: Input, first_row: int) -> None:
+    """Refuse NaN, which is the smallest number wherever there is one."""
+    if np.isnan(low):
+        at = first_row + int(np.argwhere(np.isnan(block))[0][0])
+        raise InvalidParameter(
+            "proba",
+            problem=f"{row_input.plural} must not be NaN, got NaN in row {at}",
+            remedy="drop such rows, and their labels if there are any",
+        )
+
+
+def _check_infinite(
+    block: NDArray[Any], padding: BoolArray, row_input: Input, first_row: int, low: float, high: float
+) -> None:
+    """Refuse rows in which no class or more than one is certain; all numbers are from `low` to `high`."""
+    if np.isfinite(low) and np.isfinite(high):
+        return
+    certain = (block == np.inf).sum(axis=2)
     impossible = ((block == -np.inf) | padding).all(axis=2)
     for bad, got in ((certain > 1, "two or more of +inf"), (impossible, "-inf for every class")):
         if bad.any():
+            row = first_row + int(np.argwhere(bad)[0][0])
             raise InvalidParameter(
                 "proba",
-                "have at most one class of +inf in a row, and one above -inf",
-                f"{got} in row {first_row + int(np.argwhere(bad)[0][0])}",
+                problem=(
+                    f"{row_input.plural} must be +inf for at most one class of a row, and above -inf for some class, "
+                    f"got {got} in row {row}"
+                ),
             )
 
 
@@ -134,33 +175,40 @@ def _check_log_sums(
             where = tuple(int(i) for i in np.argwhere(off)[0])
             raise InvalidParameter(
                 "proba",
-                f"be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) "
-                f"{remedies.condition('log_proba')}",
-                f"a sum of {total[where]:.6g} in row {first_row + start + where[0]}",
-                remedies.for_sums,
+                problem=(
+                    f"log-probabilities must be logarithms of probabilities that sum to 1 (within {tolerance:.3g}) "
+                    f"{remedies.condition('log_proba')}, got a sum of {total[where]:.6g} in row "
+                    f"{first_row + start + where[0]}"
+                ),
+                remedy=remedies.for_sums,
             )
 
 
-def _refuse_probabilities(block: NDArray[Any], padding: BoolArray, remedies: Remedies) -> None:
-    """Refuse rows from 0 to 1 that all sum to 1: these are probabilities."""
+def _refuse_probabilities(block: NDArray[Any], remedies: Remedies) -> None:
+    """Refuse rows from 0 to 1 that all sum to 1: these are probabilities, unless all are 0 or 1 as counts are."""
+    fractions = False
     for start in range(0, len(block), _CHECK_ROWS):
-        total = np.where(padding, 0.0, block[start : start + _CHECK_ROWS]).sum(axis=2, dtype=np.float64)
-        if (np.abs(total - 1) > _SUM_TOLERANCE).any():
+        rows = block[start : start + _CHECK_ROWS]
+        if (np.abs(rows.sum(axis=2, dtype=np.float64) - 1) > _SUM_TOLERANCE).any():
             return
-    raise InvalidParameter(
-        "proba",
-        f"be logits, the numbers before a softmax, {remedies.condition('logits')}",
-        "rows from 0 to 1 that sum to 1, which are probabilities",
-        remedies.for_probabilities,
-    )
+        fractions = fractions or bool(((rows > 0) & (rows < 1)).any())
+    if fractions:
+        raise InvalidParameter(
+            "proba",
+            problem=(
+                f"all numbers must be logits, as before a softmax, {remedies.condition('logits')}, got rows from 0 to "
+                "1 that sum to 1, which are probabilities"
+            ),
+            remedy=remedies.for_probabilities,
+        )
 
 
-def _finite(block: NDArray[Any], limit: float) -> NDArray[Any]:
+def _finite(block: NDArray[Any], padding: BoolArray, limit: float) -> NDArray[Any]:
     """Return a copy in which infinite numbers are as large as the limit; one certain class leaves nothing to others."""
     out = np.clip(block, -limit, limit)
     if block.ndim == 3:
-        certain = (block == np.inf).any(axis=2, keepdims=True)
-        out = np.where(certain, np.where(block == np.inf, 0.0, -limit), out)
+        certain = (block == np.inf).any(axis=2, keepdims=True) & ~padding
+        out[certain] = np.where(block[certain] == np.inf, 0.0, -limit)
     return np.asarray(out, dtype=block.dtype)
 
 
@@ -176,7 +224,7 @@ def warn_of_probabilities(proba: Probabilities, row_input: Input, *, by_rule: bo
     who = "the rule" if by_rule else argument("input", "logits")
     remedy = "pass np.log(p / (1 - p))" if by_rule else f"leave {argument('input', 'logits')} out"
     warn(
-        f"all numbers in proba lie between 0 and 1, as probabilities do, but {who} takes them for log-odds; if they "
-        f"are probabilities, {remedy}."
+        f"all logits lie between 0 and 1, as probabilities do, and {who} takes them for log-odds; if they are "
+        f"probabilities, {remedy}."
     )
     return True

@@ -98,7 +98,7 @@ def read_proba(
     if row_input.graded:
         return graded_logits(_read_logits(blocks, counts, row_input, first_row, remedies), row_input, classes)
     if row_input.is_logits:
-        return _read_logits(blocks, counts, row_input, first_row, remedies)
+        return _read_logits(blocks, counts, row_input, first_row, remedies, check)
     result = Probabilities(tuple(blocks), counts)
     if check:
         _check_values(result, first_row, remedies)
@@ -106,17 +106,23 @@ def read_proba(
 
 
 def _read_logits(
-    blocks: Sequence[NDArray[Any]], counts: IntArray, row_input: Input, first_row: int, remedies: Remedies
+    blocks: Sequence[NDArray[Any]],
+    counts: IntArray,
+    row_input: Input,
+    first_row: int,
+    remedies: Remedies,
+    check: bool,
 ) -> Probabilities:
-    """Return checked logits behind the map of their input; of scores without one yet, as they are."""
+    """Return logits behind the map of their input; of scores without one yet, as they are."""
     width = int(counts.max())
     result = Probabilities(tuple(blocks), counts, row_input.base or identity(len(counts), width))
-    _check_class_counts(result)
-    checked = (
-        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row, remedies)
+    if check:
+        _check_class_counts(result)
+    read = (
+        read_logits(block, row_input, counts[span], sum_tolerance(block.shape[-1]), first_row, remedies, check=check)
         for block, span in result.spans()
     )
-    return replace(result, blocks=tuple(checked))
+    return replace(result, blocks=tuple(read))
 
 
 def graded_logits(proba: Probabilities, row_input: Input, classes: Any) -> Probabilities:

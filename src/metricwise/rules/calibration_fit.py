@@ -208,8 +208,11 @@ def _bounded_logits(proba: Probabilities, codes: NDArray[Any]) -> Probabilities:
     proba = proba.mapped_logits()
     blocks = []
     for block, span in proba.spans():
-        outputs = [bound_logits(block[:, m - span.start], codes[:, m]) for m in range(span.start, span.stop)]
-        blocks.append(np.stack(outputs, axis=1))
+        bounded = np.zeros_like(block)
+        for at, k in enumerate(proba.n_classes[span].tolist()):
+            classes = (slice(None), at) if block.ndim == 2 else (slice(None), at, slice(k))  # without padding
+            bounded[classes] = bound_logits(block[classes], codes[:, span.start + at])
+        blocks.append(bounded)
     return replace(proba, blocks=tuple(blocks))
 
 

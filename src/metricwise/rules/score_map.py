@@ -54,7 +54,8 @@ def fit_score_map(
             bounded = bound_logits(column if block.ndim == 2 else column[:, :k], codes[:, m], 0.0)
             standard, location, scale = _standardise(bounded)
             if not row_input.has_boundary:
-                _refuse_reversed(standard, codes[:, m], sample_weight)
+                where = f" of output {m}" if proba.n_outputs > 1 else ""
+                _refuse_reversed(standard, codes[:, m], sample_weight, where)
             center = _log_shares(codes[:, m], sample_weight, k)
             t, bias = fit_scale(standard, codes[:, m], sample_weight, frequency, center, SHRINKAGE)
             base.temperature[m] = t / scale
@@ -73,8 +74,11 @@ def _standardise(z: FloatArray) -> tuple[FloatArray, float, float]:
     return (z - location) / scale, location, scale
 
 
-def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArray | None) -> None:
-    """Refuse scores that fall with their class: by the score test of t = 0 against the shares of the classes."""
+def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArray | None, where: str) -> None:
+    """Refuse scores that fall with their class: by the score test of t = 0 against the shares of the classes.
+
+    `where` says in a message whose scores these are.
+    """
     kept = codes >= 0
     z, true = standard[kept], codes[kept].astype(np.intp)
     w = np.ones(len(true)) if weight is None else weight[kept]
@@ -89,7 +93,7 @@ def _refuse_reversed(standard: FloatArray, codes: NDArray[Any], weight: FloatArr
     if slopes.sum() < -_REVERSED_ERRORS * error:
         raise InvalidParameter(
             "proba",
-            problem="larger must mean more of the class, but these scores are smaller for rows of the class",
+            problem=f"larger must mean more of the class, but the scores{where} are smaller for rows of the class",
             remedy="pass -scores",
         )
 

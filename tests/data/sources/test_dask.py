@@ -48,11 +48,14 @@ def test_default_calls_agree_with_memory(metric):
 def test_counts_walks_and_samples_agree_with_memory(confusion):
     # The law of all engines, on fewer examples: a pass takes some milliseconds to start.
     for seed, layout in enumerate(["binary", "array", "list"]):
-        check_agreement("dask", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
+        options = (seed % 2 == 0, seed % 2 == 1, seed == 2)
+        for of_logits in (False, True):
+            check_agreement("dask", confusion, seed, layout, options, of_logits=of_logits)
 
 
 def test_samples_are_the_same_rows():
-    check_samples("dask")
+    for of_logits in (False, True):
+        check_samples("dask", of_logits=of_logits)
 
 
 def test_weights_groups_and_missing_labels():

@@ -215,7 +215,9 @@ def test_arrays_in_files_are_mapped(tmp_path):
 def test_counts_walks_and_samples_agree_with_memory(confusion):
     # The law of all engines, on fewer examples: a pass opens a file.
     for seed, layout in enumerate(["binary", "list", "list"]):  # columns are an array for each output
-        check_agreement("parquet", confusion, seed, layout, (seed % 2 == 0, seed % 2 == 1, seed == 2))
+        options = (seed % 2 == 0, seed % 2 == 1, seed == 2)
+        for of_logits in (False, True):
+            check_agreement("parquet", confusion, seed, layout, options, of_logits=of_logits)
 
 
 class SqliteRows(reading.TableReader):
