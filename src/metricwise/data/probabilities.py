@@ -96,7 +96,7 @@ def read_proba(
         )
     counts = _class_counts(blocks, classes)
     if row_input.graded:
-        return graded_logits(_read_logits(blocks, counts, row_input, first_row, remedies), row_input, classes)
+        return graded_logits(_read_logits(blocks, counts, row_input, first_row, remedies, check), row_input, classes)
     if row_input.is_logits:
         return _read_logits(blocks, counts, row_input, first_row, remedies, check)
     result = Probabilities(tuple(blocks), counts)
