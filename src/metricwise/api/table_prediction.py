@@ -96,7 +96,7 @@ def predict_table(
     reader = open_table(table)
     classes = [python_labels(labels) for labels in schema.classes]
     outputs = schema.output_names or ([None] if schema.n_outputs == 1 else names)
-    columns = rule_columns(reader, table, outputs, classes, keep)
+    columns = rule_columns(reader, table, outputs, classes, keep, graded=rule.schema.input.graded)
     with Progress("predict_table", 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
         n_rows = 0
         progress.stage("deciding")

@@ -351,7 +351,9 @@ def _find_columns(
 def _report_columns(columns: ProbabilityColumns, output: str | None, row_input: Input) -> None:
     title = "" if output is None else f" of {shown(output)}"
     guess = "" if columns.guessed_prefix is None else f" (by the prefix {shown(columns.guessed_prefix)}: a guess)"
-    if columns.single:
+    if columns.single and len(columns.classes) > 2:
+        note(f"{row_input.noun}{title}: column {shown(columns.columns[0])}{guess}.")
+    elif columns.single:
         note(f"{row_input.noun} of {shown(columns.classes[1])}{title}: column {shown(columns.columns[0])}{guess}.")
     else:
         note(f"{row_input.plural}{title}: columns {few(columns.columns)}{guess}.")
@@ -420,7 +422,10 @@ def read_labelled(
         single_class = class_named if positive is None else positive
         of_outputs = single_class if isinstance(single_class, list) else [single_class] * len(targets)
         others = [*labels.columns, *(columns.sensitive_features or ())]
-        labels_of_outputs = list(map(OutputLabels, outputs, [target.labels for target in targets], classes, of_outputs))
+        labels_of_outputs = [
+            OutputLabels(output, target.labels, output_classes, label, row_input.is_scores)
+            for output, target, output_classes, label in zip(outputs, targets, classes, of_outputs, strict=True)
+        ]
         found_columns = _find_columns(table, labels_of_outputs, columns, others)
         for output_columns, output in zip(found_columns, outputs, strict=True):
             _report_columns(output_columns, output, row_input)
@@ -548,7 +553,8 @@ def read_proba_for_rule(
         positive = positive_labels(None if single else pos_label, len(rule.classes))
     rule_columns, names = _columns_of_rule(rule, table, columns, others, positive), target_names(rule)
     proba, _ = _read_columns(table, rule_columns, names, [None] * len(rule_columns))
-    if rule_columns[0].single and not single and rule.input != "log_proba":  # of which single columns are refused
+    of_two = rule_columns[0].single and not rule.schema.input.graded
+    if of_two and not single and rule.input != "log_proba":  # of which single columns are refused
         both = [
             _both_columns(column, output, rule.schema.input)
             for column, output in zip(proba.columns, rule_columns, strict=True)
@@ -575,7 +581,8 @@ def _columns_of_rule(
     if stored and not options and all(name in table.names for output in stored for name in output.columns):
         return stored
     of_outputs = [labels[1] if label is None else label for labels, label in zip(classes, positive, strict=True)]
-    outputs = list(map(OutputLabels, names, classes, classes, of_outputs))
+    graded = [rule.schema.input.graded] * len(classes)
+    outputs = list(map(OutputLabels, names, classes, classes, of_outputs, graded))
     try:
         named_columns = _find_columns(table, outputs, columns, others, of_rule=True)
     except NoColumnsError:

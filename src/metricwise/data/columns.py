@@ -163,12 +163,15 @@ class OutputLabels:
         All classes, if they are known; by default those that occur and those that a prefix shows.
     positive : object, optional
         The class that a single column is of.
+    may_be_graded : bool, default=False
+        Whether a single column may be one score for more than two classes.
     """
 
     name: str | None
     labels: Sequence[Any]
     classes: Sequence[Any] | None = None
     positive: Any = None
+    may_be_graded: bool = False
 
 
 def probability_columns(
@@ -213,6 +216,7 @@ def probability_columns(
             output.name,
             output.positive,
             of_rule,
+            output.may_be_graded,
         )
         columns.append(search.by_names(prefix, len(outputs) > 1) if single is None else search.one_column(single))
     return columns
@@ -232,6 +236,7 @@ class _Search:
     output: str | None
     pos_label: Any
     of_rule: bool
+    may_be_graded: bool = False
 
     @property
     def title(self) -> str:
@@ -243,7 +248,7 @@ class _Search:
             raise InvalidParameter(
                 "proba", problem=f"there is no column {shown(column)}", remedy=f"the columns are {few(self.names)}"
             )
-        return ProbabilityColumns((column,), self._pair())
+        return ProbabilityColumns((column,), self._classes_of_single())
 
     def by_names(self, prefix: str | None, several: bool) -> ProbabilityColumns:
         """Return the first columns that are there for all classes, else for one of two."""
@@ -266,7 +271,7 @@ class _Search:
                 return ProbabilityColumns((name,), (*self._lacking(columns), label))
         alone = f"{base_prefix}{self.output}"
         if prefix and alone in self.names:
-            return ProbabilityColumns((alone,), self._pair())
+            return ProbabilityColumns((alone,), self._classes_of_single())
         raise self._incomplete(attempts, base_prefix, several)
 
     def _found(self, base: str) -> dict[Any, str]:
@@ -314,6 +319,10 @@ class _Search:
 
     def _lacking(self, columns: dict[Any, str]) -> list[Any]:
         return [label for label in self.labels if label not in columns]
+
+    def _classes_of_single(self) -> tuple[Any, ...]:
+        """The classes of a single column: two, or all that one score is for."""
+        return tuple(self.labels) if self.may_be_graded and len(self.labels) > 2 else self._pair()
 
     def _pair(self) -> tuple[Any, Any]:
         """The two classes of a binary output, the positive one last."""

@@ -51,7 +51,6 @@ def grades_of(spec: RowSpec) -> list[Any] | None:
             "order",
             f"give the classes from the lowest to the highest if one column of scores is for {len(labels)} classes",
             f"{listed(labels)} without an order",
-            f"pass {argument('order', list(labels))} in the right order, or scores of shape (N, {len(labels)}), a "
-            "column for each class",
+            f"pass {argument('order')}, or scores of shape (N, {len(labels)}), a column for each class",
         )
     return scale or sorted_labels(labels)

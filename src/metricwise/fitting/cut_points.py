@@ -74,17 +74,17 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     problem, metadata = task.problem, metadata_of(task.problem)
     if not isinstance(task.recipes, list):
         task.stage("fitting all rows")
-        return _fit_all(problem, task.recipes, metadata.updated(recipe=str(task.recipes)))
+        return _fit_all(problem, task.recipes, metadata.updated(recipe=task.recipes.confusion))
     rng = np.random.default_rng(task.seed)
     rows, whole = sample_rows(problem, len(task.recipes), rng)
     task.stage("fitting rules to resamples")
     resamples = draw(rows, rng, n_rounds_for(rows, len(task.recipes)))
     bags = _fit_bags(resamples, task.recipes)
-    names = [str(recipe) for recipe in task.recipes]
+    names = [recipe.confusion for recipe in task.recipes]
     if whole and len(bags) > 1:  # else all rows are fitted once, by the better recipe
         together = np.concatenate([bag.thresholds for bag in bags], axis=1)
         bags = [_CutBag(together, bags[0].profile, bags[0].proba)]
-        names = [" and ".join([names[0], *(recipe.confusion for recipe in task.recipes[1:])])]
+        names = [" and ".join(names)]
     task.stage("evaluating rules on rows left out")
     best, gain, value, candidates = judge_bags(resamples, bags, names, task.seed)
     task.stage("fitting all rows")

@@ -126,8 +126,6 @@ class Rule(ABC):
     normalize: bool
     output_names: tuple[str, ...] | None
     abstain_label: Any
-    input: str
-    ordinal_map: OrdinalMap | None
 
     @property
     def n_classes(self) -> IntArray:
@@ -143,6 +141,16 @@ class Rule(ABC):
     def width(self) -> int:
         """K, the largest K_m."""
         return self.schema.width
+
+    @property
+    def input(self) -> str:
+        """What the numbers of rows are: "probabilities", "logits", "log_proba" or "scores"."""
+        return self.schema.input.kind
+
+    @property
+    def ordinal_map(self) -> OrdinalMap | None:
+        """The map from one score to the probabilities of ordered classes; None if rows have no such score."""
+        return self.schema.input.ordinal
 
     @property
     def is_randomized(self) -> bool:
@@ -296,6 +304,11 @@ class Rule(ABC):
         return False
 
     @property
+    def has_path(self) -> bool:
+        """Whether there are rules between argmax and the rule: by its losses, or by the cut points of a score."""
+        return self.is_flat
+
+    @property
     def shared_link(self) -> TemperatureScaling | None:
         """The recalibration of all rows alike; None if there is none, or if it differs by row."""
         return None
@@ -405,10 +418,11 @@ class Rule(ABC):
         read = codec.read_object(document, "the rule")
         required = [field.name for field in fields if not field.optional]
         optional = [field.name for field in fields if field.optional]
+        optional = [name for name in optional if name in read or name not in codec.DEFAULTED_FIELDS]
         codec.check_fields(read, cls.kind, (*required, "facts"), optional)
         values = {field.name: field.read(read[field.name], field.name) for field in fields if field.name in read}
         metadata = RuleMetadata.of(codec.json_value(codec.read_object(read["facts"], "facts"), "facts"))
-        return cls._from_values({**dict.fromkeys(optional), "input": "probabilities", **values}, metadata)
+        return cls._from_values({**dict.fromkeys(optional), **values}, metadata)
 
     def _stored_values(self) -> dict[str, Any]:
         """Return the values of all fields of the document by name."""
@@ -478,16 +492,6 @@ class RuleOfParts(Rule):
     def abstain_label(self) -> Any:
         """Label that is predicted if the rule abstains; None: it never does."""
         return self.schema.abstain_label
-
-    @property
-    def input(self) -> str:  # type: ignore[override]
-        """What the numbers of rows are."""
-        return self.schema.input.kind
-
-    @property
-    def ordinal_map(self) -> OrdinalMap | None:  # type: ignore[override]
-        """The map from one score to the probabilities of ordered classes; None if rows have no such score."""
-        return self.schema.input.ordinal
 
 
 def _predict_chunk(rule: Rule, first: int, pos_label: Any, proba: Any, start: int = 0) -> NDArray[Any]:

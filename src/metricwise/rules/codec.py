@@ -439,6 +439,7 @@ ORDINAL_MAP = JsonField(
     optional=True,
 )
 SHARED_FIELDS = (CLASSES, MULTIOUTPUT, NORMALIZE, OUTPUT_NAMES, ABSTAIN_LABEL, INPUT, ORDINAL_MAP)
+DEFAULTED_FIELDS = (INPUT.name, ORDINAL_MAP.name)  # which a kind of rule need not have: where they are left out
 
 
 # --------------------------------------------------------------------------------------------------- losses and links

@@ -167,6 +167,11 @@ class CutPointRule(Rule):
     # ------------------------------------------------------------------------------------- in other words
 
     @property
+    def has_path(self) -> bool:
+        """Whether there are rules between argmax and the rule."""
+        return True
+
+    @property
     def shared_link(self) -> TemperatureScaling | None:
         """The map from scores to probabilities, if the rule has one for each class."""
         return self.link

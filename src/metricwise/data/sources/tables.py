@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, InvalidType, refused_by, shown
+from ...core.inputs import Input
 from ...core.labels import python_labels
 from ...core.rows import Rows
 from ...kernels import code_type
@@ -221,13 +222,20 @@ def _fitted_columns(
     labels: list[Any] = [target.labels for target in targets] or [declared[0]]
     names: list[Any] = [target.name for target in targets] or [None]
     positive = pos_label if isinstance(pos_label, (list, tuple)) else [pos_label] * n_outputs
-    outputs = [OutputLabels(*fields) for fields in zip(names, labels, declared, positive, strict=True)]
+    graded = [Input.of(spec.input).is_scores] * n_outputs
+    outputs = [OutputLabels(*fields) for fields in zip(names, labels, declared, positive, graded, strict=True)]
     columns = _probability_columns(reader, table, outputs, others)
     return columns, list(map(all_classes, declared, columns, labels))
 
 
 def rule_columns(
-    reader: TableReader, table: Table, names: Sequence[str | None], classes: Sequence[list[Any]], others: Sequence[str]
+    reader: TableReader,
+    table: Table,
+    names: Sequence[str | None],
+    classes: Sequence[list[Any]],
+    others: Sequence[str],
+    *,
+    graded: bool = False,
 ) -> list[ProbabilityColumns]:
     """Return the columns that a rule decides by, among those that are not `others`.
 
@@ -240,8 +248,12 @@ def rule_columns(
     classes : sequence of M lists
         Their classes, the positive one of two last.
     others : sequence of str
+    graded : bool, default=False
+        Whether the rule takes one score for more than two classes.
     """
-    outputs = [OutputLabels(name, labels, labels, labels[1]) for name, labels in zip(names, classes, strict=True)]
+    outputs = [
+        OutputLabels(name, labels, labels, labels[1], graded) for name, labels in zip(names, classes, strict=True)
+    ]
     return _probability_columns(reader, table, outputs, others, of_rule=True)
 
 

@@ -111,8 +111,8 @@ class Details:
         Details
         """
         rule = read_rule(rule)
-        if rule.needs:
-            rule.flatten()  # refused: decisions do not depend on the numbers of rows alone
+        if not rule.has_path:
+            rule.flatten()  # refused where there are no rules between argmax and the rule
         if metrics is None:
             metrics = own_metric(rule)
             if options.get("pos_label") is None:
