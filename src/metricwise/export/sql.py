@@ -362,7 +362,8 @@ class _Writer:
         """The decision about one output of more than two classes.
 
         Weights alone are compared in log space, where nothing overflows: the largest ``z_j + (c_j + log w_j) / t``.
-        Offsets are compared with shares, whose text is of the length of a row, and full losses with powers.
+        Offsets are compared with shares, whose text is short; a share that vanishes stays above 0, which an
+        offset hides. Other losses are compared with powers, which are 0 where those of the rule are.
         """
         largest = self.number(MAX_LOGIT[8])
         bounded = [self.at_most(column, largest) for column in columns]
@@ -370,7 +371,7 @@ class _Writer:
         logs = _log_weights(table)
         if logs is not None:
             worths = self.moved(columns, [(c + log) / link.temperature for c, log in zip(link.bias, logs, strict=True)])
-        elif table.full is None:
+        elif any(table.offset or ()):
             worths = self.worths(table, _Row(self.shares(columns, link), None, valid))
         else:
             worths = self.worths(table, _Row(self.powers(columns, link), None, valid))
