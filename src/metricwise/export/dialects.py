@@ -12,7 +12,7 @@ _MAX_SAFE_DIGITS = 15  # decimals of as many digits are read as the nearest doub
 
 @dataclass(frozen=True)
 class Dialect:
-    """A dialect of SQL, by its name in sqlglot, and its function for the largest of several numbers.
+    """A dialect of SQL, by its name in sqlglot, and its functions for the largest and the least of several numbers.
 
     With `exponent`, 0.5 is a decimal and 5e-1 a double. Without `exact`, 17 digits may be misread by a bit, as SQLite
     before 3.47 does, and a quotient of integers is written instead. `infinity` is a literal of it; by default, the text
@@ -21,6 +21,7 @@ class Dialect:
 
     name: str
     greatest: str = "GREATEST"
+    least: str = "LEAST"
     exponent: bool = False
     exact: bool = True
     infinity: str | None = None
@@ -51,7 +52,7 @@ def _quotient(value: float) -> str:
 DIALECTS = {
     "duckdb": Dialect("duckdb", exponent=True),
     "postgres": Dialect("postgres", strict=True),
-    "sqlite": Dialect("sqlite", greatest="MAX", exact=False, infinity="9e999"),
+    "sqlite": Dialect("sqlite", greatest="MAX", least="MIN", exact=False, infinity="9e999"),
     "bigquery": Dialect("bigquery"),
     "snowflake": Dialect("snowflake", exponent=True),
     "spark": Dialect("spark", exponent=True),

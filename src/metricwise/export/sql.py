@@ -43,6 +43,7 @@ Expression = Any  # a node of sqlglot, which is an extra
 
 _MAX_ARGUMENTS = 64  # of one function; some databases accept at most a hundred
 _SMALLEST_POWER = 600.0  # exp(-600) is a normal number, and so are sums and products of such with losses
+_LARGEST_EXPONENT = 700.0  # exp(700) is a number, and so are sums of as many as there are classes
 _LARGEST_TOTAL = 1e300
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -67,10 +68,10 @@ def to_sql(
     integer.
 
     A rule on logits, log-probabilities or scores (`rule.input`) compares two classes with its threshold, in the unit of
-    the columns, and more classes in log space; only offsets and full losses need powers, whose text grows with the cube
-    of the number of classes. The logarithm of 0 is ``-Infinity`` in the table; NULL is a missing number. The expression
-    is NULL if a number is missing or NaN, if all of a row are ``-Infinity``, or if one of more than two is
-    ``Infinity``. Sums of log-probabilities are not checked.
+    the columns, and more classes in log space; only offsets and full losses need powers, and for these the text grows
+    with the square and the cube of the number of classes. The logarithm of 0 is ``-Infinity`` in the table; NULL is a
+    missing number. The expression is NULL if a number is missing or NaN, if all of a row are ``-Infinity``, or if one
+    of more than two is ``Infinity``. Sums of log-probabilities are not checked.
 
     Parameters
     ----------
@@ -360,8 +361,9 @@ class _Writer:
     def by_logits(self, table: OutputTable, link: LinkTable, columns: list[Expression]) -> Expression:
         """The decision about one output of more than two classes.
 
-        Weights alone are compared in log space, where nothing overflows: the largest ``z_j + (c_j + log w_j) / t``. Of
-        other losses, the largest ``z_j + c_j / t`` is taken from all before powers are.
+        Weights alone are compared in log space, where nothing overflows: the largest ``z_j + (c_j + log w_j) / t``.
+        Offsets are compared with shares, whose text is short; a share that vanishes stays above 0, which an
+        offset hides. Other losses are compared with powers, which are 0 where those of the rule are.
         """
         largest = self.number(MAX_LOGIT[8])
         bounded = [self.at_most(column, largest) for column in columns]
@@ -369,9 +371,10 @@ class _Writer:
         logs = _log_weights(table)
         if logs is not None:
             worths = self.moved(columns, [(c + log) / link.temperature for c, log in zip(link.bias, logs, strict=True)])
+        elif any(table.offset or ()):
+            worths = self.worths(table, _Row(self.shares(columns, link), None, valid))
         else:
-            powers = self.powers(columns, link)
-            worths = self.worths(table, _Row(powers, self.total(powers), valid))
+            worths = self.worths(table, _Row(self.powers(columns, link), None, valid))
         labels = [self.label(label) for label in of_one_type(table.labels)]
         return self.exp.Case().when(valid, self.best(worths, labels), copy=False)
 
@@ -379,6 +382,27 @@ class _Writer:
         """Columns plus a number each, of which the smallest is 0: only differences matter."""
         least = min(shifts)
         return [self.sum_of([(1.0, z), (shift - least, None)]) for z, shift in zip(columns, shifts, strict=True)]
+
+    def shares(self, columns: list[Expression], link: LinkTable) -> list[Expression]:
+        """``softmax(t * z + c)`` of each class: of 1, ``sum_i exp(t * (z_i - z_j) + c_i - c_j)``, within bounds."""
+        finite = [self.greatest([self.exp.cast(column, "double"), self.number(-MAX_LOGIT[8])]) for column in columns]
+        shares = []
+        for j, (z, c) in enumerate(zip(finite, link.bias, strict=True)):
+            powers = [
+                self.number(1.0) if i == j else self.bounded_power(other, z, link.temperature, bias - c)
+                for i, (other, bias) in enumerate(zip(finite, link.bias, strict=True))
+            ]
+            shares.append(self.exp.Div(this=self.number(1.0), expression=self.exp.Paren(this=self.total(powers))))
+        return shares
+
+    def bounded_power(self, z: Expression, less: Expression, temperature: float, shift: float) -> Expression:
+        """``exp(temperature * (z - less) + shift)``, no larger than a number is, and in strict dialects not 0."""
+        difference = self.exp.Sub(this=z, expression=less)
+        factor = self.exp.Paren(this=difference) if temperature != 1.0 else difference
+        exponent = self.least([self.sum_of([(temperature, factor), (shift, None)]), self.number(_LARGEST_EXPONENT)])
+        if self.dialect.strict:
+            exponent = self.greatest([exponent, self.number(-_LARGEST_EXPONENT)])
+        return self.exp.Exp(this=exponent)
 
     def powers(self, columns: list[Expression], link: LinkTable) -> list[Expression]:
         """``exp(t * z + c)`` of each class but for a factor that makes the largest 1."""
@@ -516,6 +540,9 @@ class _Writer:
                 self.greatest(parts[start : start + _MAX_ARGUMENTS]) for start in range(0, len(parts), _MAX_ARGUMENTS)
             ]
         return self.exp.Anonymous(this=self.dialect.greatest, expressions=parts)
+
+    def least(self, parts: list[Expression]) -> Expression:
+        return self.exp.Anonymous(this=self.dialect.least, expressions=parts)
 
     def all(self, conditions: list[Expression]) -> Expression:
         return self.exp.and_(*conditions, wrap=False)
