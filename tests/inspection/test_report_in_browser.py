@@ -1,6 +1,7 @@
 """The report in a real browser: no word on the console, the slider works, labels run nothing, all can use it."""
 
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -171,3 +172,21 @@ def test_no_serious_fault_of_accessibility(opened, axe, name, scheme):
         if one["impact"] in ("serious", "critical")
     ]
     assert serious == []
+
+
+@pytest.mark.parametrize(("scale", "shown"), [(3.0, r"−?\d+\.\d\d"), (1e-5, r"−?0\.0000\d{3}")])
+def test_the_slider_moves_in_the_unit_of_scores(browser, tmp_path, scale, shown):
+    p, y = worlds.binary(400)
+    scores = scale * np.log(p / (1 - p))
+    solution = mw.optimize(scores, y, "f1", input="scores")
+    solution.report(tmp_path / "scores.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "scores.html").as_uri())
+    position = page.locator("#position")
+    assert re.fullmatch(rf"{shown} \(the rule\)", position.inner_text())
+    number = float(position.inner_text().split()[0].replace("−", "-"))
+    assert number == pytest.approx(solution.rule.threshold, abs=1e-3 * np.ptp(scores))
+    page.evaluate("s = document.getElementById('slider'); s.value = s.max; s.dispatchEvent(new Event('input'))")
+    assert float(position.inner_text().replace("−", "-")) == pytest.approx(scores.max(), abs=0.03 * np.ptp(scores))
+    assert page.locator("#metrics tbody tr").first.locator(".at").inner_text() == "0.000"
+    page.close()
