@@ -351,9 +351,8 @@ Processor time of one fit on one thread, splits of each cell: {TIMED_SPLITS}; th
 
 def versions() -> str:
     machine = facts()
-    shown = ("metricwise", "numpy", "scipy", "scikit-learn")
-    listed = ", ".join(f"{name} {machine[name]}" for name in shown)
-    return f"{machine['processor']}, Python {machine['Python']}, {listed}."
+    listed = ", ".join(f"{name} {machine[name]}" for name in ("numpy", "scipy", "scikit-learn"))
+    return f"{machine['processor']}, Python {machine['Python']}, metricwise {mw.__version__}, {listed}."
 
 
 def run(names: list[str], splits: int, jobs: int) -> list[dict[str, Any]]:
