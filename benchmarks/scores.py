@@ -428,8 +428,8 @@ Standard errors are those of the mean over splits of the same rows, as if splits
 
 def versions() -> str:
     machine = facts()
-    shown = ("metricwise", "numpy", "scikit-learn")
-    return f"Python {machine['Python']}, " + ", ".join(f"{name} {machine[name]}" for name in shown) + "."
+    listed = ", ".join(f"{name} {machine[name]}" for name in ("numpy", "scikit-learn"))
+    return f"Python {machine['Python']}, metricwise {mw.__version__}, {listed}."
 
 
 def run(names: list[str], splits: int, jobs: int) -> list[dict[str, Any]]:
