@@ -234,10 +234,20 @@ def put(array, row, values):
 @pytest.mark.parametrize(
     ("numbers", "y", "row_input", "message"),
     [
-        (put(Z, 5, np.nan), Y, "scores", "proba must not be NaN, got NaN in row 5; drop such rows"),
-        (put(Z3, 4, [np.inf, np.inf, 0]), Y3, "logits", r"at most one class of \+inf .* two or more of \+inf in row 4"),
-        (put(Z3, 4, -np.inf), Y3, "logits", "one above -inf, got -inf for every class in row 4"),
-        (np.log(P), Y, "log_proba", "log-probabilities of all classes .* got a single column; pass both columns"),
+        (put(Z, 5, np.nan), Y, "scores", "scores must not be NaN, got NaN in row 5; drop such rows"),
+        (
+            put(Z3, 4, [np.inf, np.inf, 0]),
+            Y3,
+            "logits",
+            r"two or more of \+inf in row 4",
+        ),
+        (put(Z3, 4, -np.inf), Y3, "logits", "above -inf for some class, got -inf for every class in row 4"),
+        (
+            np.log(P),
+            Y,
+            "log_proba",
+            "log-probabilities must be of all classes, .*; pass both columns",
+        ),
         (Z3, Y3, "log_proba", "logarithms of probabilities that sum to 1 .* pass input='logits'"),
         (P3, Y3, "logits", "be logits, .* got rows from 0 to 1 that sum to 1, which are probabilities"),
         (-Z, Y, "scores", "larger must mean more of the class, .*; pass -scores"),
@@ -259,7 +269,7 @@ def test_what_cannot_be_meant_is_refused(numbers, y, row_input, message):
 
 
 def test_probabilities_declared_as_log_odds_are_doubted():
-    with pytest.warns(UserWarning, match="all numbers in proba lie between 0 and 1, as probabilities do"):
+    with pytest.warns(UserWarning, match="all logits lie between 0 and 1, as probabilities do"):
         mw.optimize(P, Y, "f1", input="logits")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

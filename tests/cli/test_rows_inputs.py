@@ -188,7 +188,7 @@ WRONG = {
     (*FIT, "--proba", "z", "--input", "log_proba"): "log-probabilities must be of all classes, "
     "shape (N, 2) or (N, M, 2), if --input log_proba, got a single column; pass both columns, or "
     "log-odds with --input logits.",
-    (*FIT, "--proba", "wrong", "--input", "scores"): "larger must mean more of the class, got scores that are smaller "
+    (*FIT, "--proba", "wrong", "--input", "scores"): "larger must mean more of the class, but the scores are smaller "
     "for rows of the class; pass -scores.",
     ("fit", "probabilities.csv", *THREE, "--input", "logits"): "all numbers must be logits, as before a softmax, if "
     "--input logits, got rows from 0 to 1 that sum to 1, which are probabilities; leave --input logits out, or pass "

@@ -31,8 +31,8 @@ CALLS = {
     "make_scorer": lambda **options: mw.make_scorer("f1", **options),
     "MetricOptimalClassifierCV": lambda **options: mw.MetricOptimalClassifierCV(LogisticRegression(), **options),
 }
-TWENTY = """proba y metric average output_weight pos_label order classes sample_weight groups sensitive_features cost
-subject_to confidence abstain prior record strategy random_state verbose"""
+PARAMETERS = """proba y metric average output_weight pos_label order classes input sample_weight groups
+sensitive_features cost subject_to confidence abstain prior record strategy random_state verbose"""
 
 
 @pytest.mark.parametrize("name", INSTEAD)
@@ -57,7 +57,7 @@ def test_a_parameter_of_that_name_is_taken():
 
 
 def test_the_parameters_of_optimize_and_of_the_estimator():
-    assert list(inspect.signature(mw.optimize).parameters) == TWENTY.split()
+    assert list(inspect.signature(mw.optimize).parameters) == PARAMETERS.split()
     assert len(mw.MetricOptimalClassifierCV(LogisticRegression()).get_params(deep=False)) == 19
 
 

@@ -102,10 +102,10 @@ def test_other_inputs_are_refused(value):
 
 def test_scores_the_wrong_way_round_are_refused():
     (z,), y = draw_logits(sizes=(2,))
-    with pytest.raises(ValueError, match=r"larger must mean more of the class, got scores that are .*; pass -scores"):
+    with pytest.raises(ValueError, match=r"larger must mean more of the class, but the scores are .*; pass -scores"):
         mw.optimize(z[:, 0] - z[:, 1], y[:, 0], "f1", input="scores")
     several = np.column_stack([z[:, 1] - z[:, 0], z[:, 0] - z[:, 1]])
-    with pytest.raises(ValueError, match="got scores of output 1 that are smaller for rows of the class"):
+    with pytest.raises(ValueError, match="the scores of output 1 are smaller for rows of the class"):
         mw.optimize(several, np.repeat(y, 2, axis=1), "f1", input="scores")
 
 

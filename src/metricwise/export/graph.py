@@ -101,7 +101,7 @@ class Builder:
 
     def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
         """The decisions of a weighted rule."""
-        if rule.schema.input.is_logits and (rule.n_classes == 2).all():
+        if rule.schema.input.graded or (rule.schema.input.is_logits and (rule.n_classes == 2).all()):
             tables = [IntervalTable.of_logits(rule, m) for m in range(rule.n_outputs)]
             return self.along([table for table in tables if table is not None], eta, positive)
         classes = [self.add("Sub", self.constant(1.0), eta), eta] if positive else self.slices(eta, rule.width)

@@ -206,6 +206,8 @@ class _ColumnCounts(RuleWriter[list[tuple[int, ...]]]):
 
     def other(self, rule: Rule, reason: str = "", remedy: str = "") -> list[tuple[int, ...]]:
         counts, schema = rule.n_classes.tolist(), rule.schema
+        if schema.input.graded:
+            return [(1,)]
         if schema.normalize or schema.input.kind == "log_proba":
             return [(k,) for k in counts]
         if rule.multioutput and set(counts) == {2}:

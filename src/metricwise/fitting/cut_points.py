@@ -80,7 +80,7 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     task.stage("fitting rules to resamples")
     resamples = draw(rows, rng, n_rounds_for(rows, len(task.recipes)))
     bags = _fit_bags(resamples, task.recipes)
-    names = [recipe.confusion for recipe in task.recipes]
+    names: list[str] = [recipe.confusion for recipe in task.recipes]
     if whole and len(bags) > 1:  # else all rows are fitted once, by the better recipe
         together = np.concatenate([bag.thresholds for bag in bags], axis=1)
         bags = [_CutBag(together, bags[0].profile, bags[0].proba)]

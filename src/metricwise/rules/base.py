@@ -499,15 +499,15 @@ def _predict_chunk(rule: Rule, first: int, pos_label: Any, proba: Any, start: in
     return rule.predict(proba, start=first + start, pos_label=pos_label)
 
 
-def rule_input(kind: Any, ordinal_map: OrdinalMap | None, n_classes: int) -> Input:
+def rule_input(kind: Any, ordinal_map: OrdinalMap | None, classes: tuple[NDArray[Any], ...]) -> Input:
     """Return what the numbers of rows are that a rule takes: its `input`, with the map of one score if it has one."""
     row_input = Input.of(kind)
     if ordinal_map is None:
         return row_input
-    if not row_input.is_scores or ordinal_map.n_classes != n_classes:
+    if not row_input.is_scores or [len(labels) for labels in classes] != [ordinal_map.n_classes]:
         raise InvalidParameter(
             "ordinal_map",
-            f"be given for {argument('input', 'scores')} only, and have {n_classes} classes",
+            f"be given for {argument('input', 'scores')} and one output only, and have its classes",
             f"{ordinal_map.n_classes} classes and {argument('input', row_input.kind)}",
         )
     return replace(row_input, graded=True, ordinal=ordinal_map)

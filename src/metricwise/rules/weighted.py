@@ -116,7 +116,7 @@ class WeightedRule(Rule):
             self.normalize,
             self.output_names,
             abstain_label=self.abstain_label,
-            input=rule_input(self.input, self.ordinal_map, len(self.classes[0])),
+            input=rule_input(self.input, self.ordinal_map, self.classes),
         )
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "classes", schema.classes)

@@ -2,7 +2,6 @@
 
 import math
 import sqlite3
-from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -16,13 +15,10 @@ from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
 import metricwise as mw
-from metricwise.core.inputs import Input
 from metricwise.core.losses import Loss
-from metricwise.core.schema import Schema
 from metricwise.export import converters
 from metricwise.export.outputs import IntervalTable
-from metricwise.rules import Rule, TemperatureScaling, WeightedRule
-from metricwise.rules.metadata import NO_METADATA
+from metricwise.rules import TemperatureScaling, WeightedRule
 
 YES_NO = (np.array(["no", "yes"]),)
 LETTERS = (np.array(["a", "b", "c"]),)
@@ -339,42 +335,12 @@ def test_converters_refuse_classifiers_on_scores():
 # ---------------------------------------------------------------------------------------------------------- cut points
 
 
-@dataclass(frozen=True, eq=False)
-class Cuts(Rule):
-    """Compares one number per output with cut points, which are counted with NumPy."""
-
-    cut_points: Any
-    classes: Any
-    multioutput: bool = False
-    output_names: Any = None
-    input: str = "scores"
-    metadata: Any = NO_METADATA
-    abstain_label: Any = None
-    normalize: bool = False
-    schema: Any = field(init=False)
-
-    def __post_init__(self):
-        schema = Schema(self.classes, self.multioutput, output_names=self.output_names, input=Input.of(self.input))
-        object.__setattr__(self, "schema", schema)
-
-    def labels(self, z):
-        """Labels of finite numbers (N, M)."""
-        each = [
-            labels[np.searchsorted(cuts[: len(labels) - 1], column, side="left")]
-            for cuts, labels, column in zip(self.cut_points, self.classes, z.T, strict=True)
-        ]
-        return np.stack(each, axis=1)
-
-    def accept(self, writer):
-        return writer.cut_points(self)
-
-    def decision_lines(self, metadata):
-        return ["Counts cut points."]
-
-    def decide(self, rows):
-        raise NotImplementedError
-
-    distribute = calibrate = decide_each = is_flat = flatten = map_rules = named = decide
+def graded(cuts, classes, z):
+    """Labels of numbers (N, M): as many cuts as lie strictly below."""
+    outputs = zip(cuts, classes, z.T, strict=True)
+    return np.stack(
+        [labels[np.searchsorted(points, column, side="left")] for points, labels, column in outputs], axis=1
+    )
 
 
 GRADES = np.array(["low", "mid", "high", "top"])
@@ -394,16 +360,16 @@ GRADES = np.array(["low", "mid", "high", "top"])
     ],
 )
 def test_cut_points_of_one_score(decide, cuts):
-    rule = Cuts(np.array([cuts]), (GRADES,))
+    rule = mw.CutPointRule([cuts], (GRADES,))
     finite = [cut for cut in cuts if np.isfinite(cut)]
     near = [number for cut in finite for number in (cut, np.nextafter(cut, 9e9), np.nextafter(cut, -9e9))]
     z = np.array([*near, -4.0, 0.0, 1.0, 2e6, -1e100])
-    assert decide(rule, z) == rule.labels(z[:, None])[:, 0].tolist()
+    assert decide(rule, z) == graded([cuts], [GRADES], z[:, None])[:, 0].tolist() == rule.predict(z).tolist()
 
 
 @pytest.mark.parametrize("decide", FORMATS, ids=lambda one: one.__name__)
 def test_a_cut_between_two_classes(decide):
-    rule = Cuts(np.array([[0.7]]), YES_NO, input="logits")
+    rule = mw.CutPointRule([[0.7]], YES_NO, input="logits")
     z = np.array([0.7, 0.8, -3.0, 1e4, np.inf, -np.inf])
     assert decide(rule, z) == np.where(z > 0.7, "yes", "no").tolist()
     both = np.random.default_rng(0).normal(0, 2, (50, 2))
@@ -411,11 +377,11 @@ def test_a_cut_between_two_classes(decide):
 
 
 def test_cut_points_of_several_outputs():
-    cuts = np.array([[-1.0, 0.5, 2.0], [0.2, np.nan, np.nan]])
-    classes = (np.arange(4), np.arange(2))
-    rule = Cuts(cuts, classes, multioutput=True, output_names=("pain", "fever"))
+    cuts = np.array([[-1.0], [0.2]])
+    classes = (np.arange(2), np.arange(2))
+    rule = mw.CutPointRule(cuts, classes, multioutput=True, output_names=("pain", "fever"))
     z = np.random.default_rng(0).normal(0, 2, (60, 2))
-    expected = rule.labels(z).tolist()
+    expected = graded(cuts, classes, z).tolist()
     assert load(rule)["decide_all"](z.tolist()) == in_onnx(rule, z, positive=True) == expected
     with duckdb.connect() as connection:
         connection.register("t", pa.table({"pain": z[:, 0], "fever": z[:, 1]}))
@@ -424,7 +390,7 @@ def test_cut_points_of_several_outputs():
 
 
 def test_one_score_has_one_column():
-    rule = Cuts(np.array([[-1.0, 0.5, 2.0]]), (GRADES,))
+    rule = mw.CutPointRule([[-1.0, 0.5, 2.0]], (GRADES,))
     assert '"score" <= -1' in mw.export.to_sql(rule)
     shape = mw.export.to_onnx(rule).graph.input[0].type.tensor_type.shape
     assert shape.dim[1].dim_value == 1
@@ -439,3 +405,18 @@ def test_one_score_has_one_column():
 def test_intervals_without_numbers_are_left_out():
     table = IntervalTable.of_cuts(tuple("abcde"), [-np.inf, 1.0, 1.0, np.inf], range(5))
     assert (table.cuts, table.codes) == ((1.0,), (1, 3))
+
+
+@pytest.mark.parametrize("decide", FORMATS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "options", [{"subject_to": "precision[3] >= 0.5"}, {"abstain": 0.4}], ids=["floor", "abstentions"]
+)
+def test_rules_behind_a_map_of_one_score(decide, options):
+    draw = np.random.default_rng(5)
+    z = draw.normal(size=600)
+    grade = np.digitize(1.5 * z + draw.logistic(size=600), [-2.0, -0.5, 1.0])
+    metric = "accuracy" if "abstain" in options else "recall[3]"
+    for scores in (z, np.exp(1.5 * z)):  # of which the second needs a change of unit
+        rule = mw.optimize(scores, grade, metric, input="scores", **options).rule
+        new = np.concatenate([scores, np.linspace(-9, 9, 400), [-1e9, 1e9]])
+        assert decide(rule, new) == rule.predict(new).tolist()

@@ -589,7 +589,7 @@ def test_converters_refuse_rules_on_scores(binary):
     skl2onnx = pytest.importorskip("skl2onnx")
     mw.export.register_converters()
     X, y = binary
-    with pytest.raises(ValueError, match=r"whose rule takes scores cannot be converted.*response='predict_proba'"):
+    with pytest.raises(ValueError, match=r"that decides by scores cannot be converted.*response='predict_proba'"):
         skl2onnx.to_onnx(fitted(LinearSVC(), X, y), X[:1])
 
 
