@@ -16,7 +16,7 @@ from pandas import DataFrame
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import CostRule, GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
+from metricwise.rules import CostRule, CutPointRule, GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
 
 EXPORTS = {"python": mw.export.to_python, "sql": mw.export.to_sql, "onnx": mw.export.to_onnx}
 TEXT = ("<i>it's</i>", 'a "b" & c', "e;--", "ü")  # labels that HTML, SQL and Python must escape
@@ -27,7 +27,8 @@ class Rows:
     """What is decided: probabilities of M outputs, and what a rule needs besides.
 
     eta : list of M arrays (N, K_m); group : list of N names, or of tuples of names; cost : array (N, ...);
-    single : whether the probability of the second of two classes is given alone; scale : scores per probability (N,).
+    single : whether the number of the second class is given alone, which is one score of all classes if there are more
+    than two; scale : scores per probability (N,).
     """
 
     eta: list
@@ -55,7 +56,7 @@ class Rows:
     def columns(self):
         """Numbers of each output, (N, K_m) or, of a single column, (N, 1)."""
         eta = self.eta if self.scale is None else [numbers * self.scale[:, None] for numbers in self.eta]
-        return [numbers[:, 1:] for numbers in eta] if self.single else eta
+        return [numbers[:, 1:2] for numbers in eta] if self.single else eta
 
     @property
     def needs(self):
@@ -175,6 +176,21 @@ def behind(temperature, bias, decide, floor=1e-6):
     return decided
 
 
+def of_scores(temperature, bias, decide):
+    """A definition on the probabilities of one output that scores stand for: softmax(temperature * score + bias)."""
+
+    def decided(eta, row):
+        powers = [math.exp(temperature * score + b) for score, b in zip(eta[0], bias, strict=True)]
+        return decide([[Fraction(power / sum(powers)) for power in powers]], row)
+
+    return decided
+
+
+def graded(*cuts):
+    """As many classes up as cut points lie below the second number of the row."""
+    return lambda eta, row: [_surely(sum(eta[0][1] > Fraction(cut) for cut in cuts))]
+
+
 def mixed(shares, *definitions):
     """One of several definitions, by shares for all outputs or for each."""
 
@@ -253,6 +269,7 @@ DIAGONAL = np.array([[-1.0, -2.0, -1.5], [-1.0, -1.0, -3.0]])
 OFFSET = np.array([[0.0, 0.25, 0.0], [0.0, 0.0, 0.5]])
 TEMPERATURE, BIAS = 0.7, (0.1, -0.3, 0.45)
 LINK = TemperatureScaling(np.array([TEMPERATURE]), np.array([BIAS]), floor=1e-6)
+SCORE_MAP = TemperatureScaling(np.array([2.5]), np.array([BIAS]), floor=0.0)
 SHARES, BY_OUTPUT = np.array([0.5, 0.375, 0.125]), np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 
 
@@ -379,6 +396,21 @@ RECORDS = {
     "scores": Record(lambda: weighted(SKEWED, normalize=True), SCORES, least(SKEWED)),
     "linked": Record(lambda: weighted(FULL, LINK), THREE, behind(TEMPERATURE, BIAS, least(FULL))),
     "fitted": Record(fitted, THREE, of_fitted),
+    # scores
+    "threshold of a score": Record(lambda: CutPointRule([[0.25]], (np.array(TEXT[:2]),)), SINGLE, above(0.25)),
+    "thresholds of scores": Record(
+        lambda: CutPointRule([[0.25], [0.625]], (np.arange(2),) * 2, "scores", True, ("<b>news</b>", "sport")),
+        LABELS,
+        above(0.25, 0.625),
+    ),
+    "grades": Record(
+        lambda: CutPointRule([[0.125, 0.25, 0.5]], (np.array(TEXT),)),
+        replace(outputs(4), single=True),
+        graded(0.125, 0.25, 0.5),
+    ),
+    "scores of all classes": Record(
+        lambda: weighted(FULL, SCORE_MAP, input="scores"), THREE, of_scores(2.5, BIAS, least(FULL))
+    ),
     # several outputs
     "outputs": Record(of_outputs, MIXED_SIZES, least(*tables_of_outputs()), refused=LIST_OF_FRAMES),
     "outputs of as many classes": Record(

@@ -53,6 +53,9 @@ __all__ = ["evaluate"]
 FloatArray = NDArray[np.float64]
 
 _SCORES_NOTE = "Scores have no argmax of their own: it is the most probable class by the rule's map to probabilities."
+_FITTED_NOTE = "Scores have no argmax of their own: it is the most probable class by a map fitted to these rows."
+    "Scores have no argmax of their own: it is the most probable class by a map that is fitted to these rows."
+)
 
 
 @entry_point("evaluate")
@@ -207,7 +210,7 @@ def evaluate(
     quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
     both = _decide(contest, read, y, sensitive, costs)
     source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
-    notes = (_SCORES_NOTE,) if contest.second is None and _has_no_argmax(read.source.rows.proba, contest) else ()
+    notes = _notes_of_scores(contest, read.source.rows.proba)
     return _Evaluator(source, sensitive, costs, contest.titles, notes).evaluation(quantities, both)
 
 
@@ -361,6 +364,16 @@ def _decide(
     return both
 
 
+def _notes_of_scores(contest: Contest, proba: Probabilities) -> tuple[str, ...]:
+    """Say what argmax is of single scores, if decisions are compared with it."""
+    rule = contest.first.rule
+    if contest.second is not None or not contest.reader.schema.input.is_scores:
+        return ()
+    if rule is not None and not rule.has_map:
+        return (_FITTED_NOTE,)
+    return (_SCORES_NOTE,) if _has_no_argmax(proba, contest) else ()
+
+
 def _has_no_argmax(proba: Probabilities, contest: Contest) -> bool:
     """Whether rows are single columns of scores, whose scale alone does not say which class is more probable."""
     return contest.reader.schema.input.is_scores and is_single(proba)
@@ -378,7 +391,7 @@ def _baseline_proba(contest: Contest, proba: Probabilities, sensitive: Sensitive
             "None",
             "pass another threshold, decisions as labels, or a rule that was fitted to scores",
         )
-    if rule.shared_link is not None:
+    if rule.shared_link is not None or not rule.has_map:  # then rows are behind a map that is fitted to them
         return proba
     return rule.calibrate(RuleRows(proba, groups=None if sensitive is None else sensitive.codes))
 

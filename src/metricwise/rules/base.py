@@ -309,6 +309,11 @@ class Rule(ABC):
         return self.is_flat
 
     @property
+    def has_map(self) -> bool:
+        """Whether scores have a map to probabilities; those of rules by hand need not."""
+        return True
+
+    @property
     def shared_link(self) -> TemperatureScaling | None:
         """The recalibration of all rows alike; None if there is none, or if it differs by row."""
         return None

@@ -5,7 +5,7 @@ Serves two classes of any number of outputs, and ordered classes of one output. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -122,7 +122,7 @@ class CutPointRule(Rule):
     schema: Schema = field(init=False, repr=False)
     kind: ClassVar[str] = "cut_points"
     summary: ClassVar[str] = "Compare one score of each row with cut points."
-    shared_fields: ClassVar = (CLASSES, MULTIOUTPUT, OUTPUT_NAMES, INPUT, ORDINAL_MAP)
+    shared_fields: ClassVar = (CLASSES, MULTIOUTPUT, OUTPUT_NAMES, replace(INPUT, optional=False), ORDINAL_MAP)
     fields: ClassVar = (_CUTS, LINK)
 
     @entry_point("{class}")
@@ -156,7 +156,7 @@ class CutPointRule(Rule):
 
     def calibrate(self, rows: RuleRows) -> Probabilities:
         """Return the probabilities that scores stand for, by the map of the rule."""
-        if self.link is None and self.ordinal_map is None:
+        if not self.has_map:
             raise InvalidParameter(
                 "rule",
                 "have a map from scores to probabilities, which rules by hand do not have",
@@ -170,6 +170,11 @@ class CutPointRule(Rule):
     def has_path(self) -> bool:
         """Whether there are rules between argmax and the rule."""
         return True
+
+    @property
+    def has_map(self) -> bool:
+        """Whether scores have a map to probabilities."""
+        return self.link is not None or self.ordinal_map is not None
 
     @property
     def shared_link(self) -> TemperatureScaling | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
+from ...core.schema import Schema
 from ...fitting.constraints.resolve import bind_constraints
 from ...fitting.metadata import losses_of
 from ...goals.constraint import ConstraintSystem
@@ -129,8 +130,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     if threshold is None:
         half = (n_points - 1) // 2
         position, argmax, chosen = np.arange(2 * half + 1) / half * (_LAST_STEP / 2), 0, half
-        base = link_or_base(None, schema)
-        rules = [_rule_at(rule, step, base) for step in position.tolist()]
+        rules = [_rule_at(rule, step, schema) for step in position.tolist()]
         confusion = _confusions_of(rules, problem, judge)
     elif schema.input.is_logits:
         position, counted, (argmax, chosen) = _logits_around(threshold, problem, n_points)
@@ -268,18 +268,26 @@ def _bounded(limits: ConstraintSystem, confusion: FloatArray) -> dict[str, Float
     return out
 
 
-def _rule_at(rule: Any, step: float, base: TemperatureScaling | None) -> Rule:
+def _rule_at(rule: Any, step: float, schema: Schema) -> Rule:
     """Return a rule at a step from argmax; cut points of a score move on straight lines."""
-    cuts = rule.score_cuts(0)
-    if cuts is None:
+    base = link_or_base(None, schema)
+    if rule.is_flat:
         at: Rule = rule.map_rules(partial(at_step, step=step, base=base))
         return at
-    start = cuts if rule.ordinal_map is None else bisect_grades(rule.ordinal_map)
+    start, cuts = _argmax_cuts(schema, base), rule.cuts
     moving = np.isfinite(cuts) & np.isfinite(start)
-    away = np.where(moving, cuts, 0.0) - np.where(moving, start, 0.0)
-    moved = np.where(moving, np.where(moving, start, 0.0) + step * away, start if step == 0 else cuts)
-    moved_rule: Rule = replace(rule, cuts=np.maximum.accumulate(moved)[None])
+    first, last = np.where(moving, start, 0.0), np.where(moving, cuts, 0.0)
+    moved = np.where(moving, first + step * (last - first), start if step == 0 else cuts)
+    moved_rule: Rule = replace(rule, cuts=np.maximum.accumulate(moved, axis=1))
     return moved_rule
+
+
+def _argmax_cuts(schema: Schema, base: TemperatureScaling | None) -> FloatArray:
+    """Return the cut points (M, K - 1) of argmax by the map of scores."""
+    if schema.input.ordinal is not None:
+        return bisect_grades(schema.input.ordinal)[None]
+    assert base is not None
+    return ((base.bias[:, 0] - base.bias[:, 1]) / base.temperature)[:, None]
 
 
 def at_step(rule: WeightedRule, step: float, base: TemperatureScaling | None = None) -> WeightedRule:
