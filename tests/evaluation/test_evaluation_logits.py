@@ -6,6 +6,7 @@ from sklearn import metrics as sk
 
 import metricwise as mw
 import worlds
+from metricwise.core.losses import Loss
 
 rng = np.random.default_rng(0)
 P, Y = worlds.binary(400, seed=rng)
@@ -85,7 +86,8 @@ def test_argmax_of_a_score_is_the_most_probable_class_by_the_map_of_the_rule(str
 def test_argmax_of_a_score_with_a_map_for_each_group():
     group = np.where(rng.random(400) < 0.5, "a", "b")
     scores = 3 * Z + 20
-    parts = [rule_of(scores[group == name], Y[group == name], "f1", "scores", DEFAULT) for name in "ab"]
+    fitted = [rule_of(scores[group == name], Y[group == name], "f1", "scores", DEFAULT) for name in "ab"]
+    parts = [mw.WeightedRule(Loss.argmax(2), part.classes, part.link, input="scores") for part in fitted]
     rule = mw.GroupedRule(tuple(parts), ("a", "b"))
     assert rule.shared_link is None
     own = mw.evaluate(rule, scores, Y, "accuracy", sensitive_features=group)

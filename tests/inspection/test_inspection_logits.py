@@ -72,7 +72,7 @@ def test_details_of_logits_are_those_of_their_probabilities(case):
         own_along = own.curve.values[name]
         assert own_along[own.curve.plain] == pytest.approx(along[other.curve.plain], abs=1e-9)
         assert own_along[own.curve.chosen] == pytest.approx(along[other.curve.chosen], abs=1e-9)
-        if own.curve.kind == "step":
+        if own.curve.kind == "step" and case != "outputs":  # whose thresholds move on straight lines in their own unit
             np.testing.assert_allclose(own_along, along, atol=0.02)  # ties of rounding move single rows
     if y is not None:
         np.testing.assert_allclose(own.gains.difference, other.gains.difference, atol=1e-9)

@@ -15,6 +15,7 @@ from ..core.errors import argument
 from ..core.notes import Note, NoteKind, note_list
 from ..data.sources.memory import MemorySource
 from ..oracles.problem import FitStrategy, Problem, argmax_rule
+from ..rules.cut_points import in_unit_of_rows
 from ..rules.grouped import abstaining
 from ..rules.metadata import RuleMetadata
 from ..solvers.result import Certificate, Outcome
@@ -79,6 +80,7 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
             notes.append(Note(NoteKind.GROUPS, text))
             by_group = values_by_group(problem, task.groups, fitted.rule)
     rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints)
+    rule = in_unit_of_rows(rule)
     return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.inputs import Input
+from ..core.losses import Loss
 from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -49,7 +50,7 @@ def _write_cuts(cuts: FloatArray, name: str) -> Any:
 
 def _read_cuts(value: Any, name: str) -> FloatArray:
     cuts = read_numbers(value, name, 2)
-    return np.where(np.abs(cuts) >= _FARTHEST, np.sign(cuts) * np.inf, cuts)
+    return np.where(cuts >= _FARTHEST, np.inf, np.where(cuts <= -_FARTHEST, -np.inf, cuts))
 
 
 _CUTS = JsonField(
@@ -241,6 +242,23 @@ class CutPointRule(Rule):
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def in_unit_of_rows(rule: Any) -> Any:
+    """Return a rule of two classes on logits or scores as the thresholds that it decides by; any other rule itself.
+
+    The thresholds are those at which the kernel changes its decision, so that all rows are decided as before.
+    """
+    schema = rule.schema
+    binary = schema.input.is_logits and schema.width == 2 and schema.n_extra == 0
+    if not binary or not rule.is_flat or rule.is_randomized:
+        return rule
+    link, loss = rule.link, rule.loss
+    if loss == Loss.argmax(2):
+        thresholds = (link.bias[:, 0] - link.bias[:, 1]) / link.temperature  # exactly, which rounding would move
+    else:
+        thresholds = rule.thresholds
+    return rule if np.isnan(thresholds).any() else cut_point_rule(thresholds[:, None], schema, link, rule.metadata)
 
 
 def cut_point_rule(
