@@ -142,10 +142,13 @@ def infer_classes(
     hint = " If -1 marks missing labels, mask them or make them None." if -1 in labels else ""
     if all(is_number(label) and 1 <= label <= n_classes for label in labels):
         hint = f" They may count from 0 or from 1: classes=range({n_classes}) or classes=range(1, {n_classes + 1})."
+    one_score = ""
+    if n_classes == 2 and len(labels) > 2:
+        one_score = f" For one score of ordered classes, such as a regression's, pass {argument('input', 'scores')}."
     raise InvalidParameter(
         "proba",
         problem=f"{output} has {_counted(labels)} {sample}, but proba has {n_classes} classes",
-        remedy=f"pass {argument('classes')} with the label of each column.{hint}",
+        remedy=f"pass {argument('classes')} with the label of each column.{hint}{one_score}",
     )
 
 

@@ -16,6 +16,9 @@ from .row_spec import RowSpec
 
 __all__ = ["grades_of"]
 
+_MAX_GRADES = 30  # labels that are taken for grades whatever the number of rows
+_MAX_GRADE_SHARE = 0.1  # of the rows, beyond which more labels are hardly grades
+
 
 def grades_of(spec: RowSpec) -> list[Any] | None:
     """Return the classes from the lowest to the highest, if scores are of one column and there are more than two.
@@ -39,6 +42,14 @@ def grades_of(spec: RowSpec) -> list[Any] | None:
         labels = [python_label(label) for label in categories[0].labels]
     if len(labels) <= 2:
         return None
+    n_rows = len(columns[0])
+    if declared is None and len(labels) > max(_MAX_GRADES, n_rows * _MAX_GRADE_SHARE):
+        raise InvalidParameter(
+            "y",
+            f"hold grades, far fewer than its {n_rows} rows, if one column of scores is for more than two classes",
+            f"{len(labels)} distinct labels",
+            "turn numbers into grades first, for instance with np.digitize",
+        )
     unknown = [label for label in observed if label not in labels]
     if unknown:
         name = "order" if declared is None else "classes"

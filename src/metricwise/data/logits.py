@@ -44,8 +44,9 @@ class Remedies(NamedTuple):
 _LOGITS, _SCORES = argument("input", "logits"), argument("input", "scores")
 
 OTHER_INPUT = Remedies(
-    f"pass {_LOGITS} for numbers before a softmax or sigmoid, {_SCORES} for scores of any other scale",
-    f"leave {_LOGITS} out, or pass their logarithms with {argument('input', 'log_proba')}",
+    f"pass {_LOGITS} for numbers before a softmax or sigmoid, {argument('input', 'log_proba')} for log-probabilities, "
+    f"{_SCORES} for scores of any other scale",
+    f"leave {argument('input')} out, or pass their logarithms with {argument('input', 'log_proba')}",
     f"pass both columns, or log-odds with {_LOGITS}",
     f"pass {_LOGITS} for logits, whose softmax sums to 1",
 )
@@ -106,10 +107,10 @@ def read_logits(
         _check_missing(block, low, row_input, first_row)
         if block.ndim == 3:
             _check_infinite(block, padding, row_input, first_row, low, high)
+            if row_input.kind in ("logits", "log_proba") and low >= 0 and high <= 1:
+                _refuse_probabilities(block, row_input, remedies)
             if row_input.kind == "log_proba":
                 _check_log_sums(block, padding, tolerance, first_row, remedies)
-            elif row_input.kind == "logits" and low >= 0 and high <= 1:
-                _refuse_probabilities(block, remedies)
     wide = np.promote_types(block.dtype, np.float32)  # of half precision no number is as good as infinite
     limit = MAX_LOGIT[wide.itemsize]
     if low >= -limit and high <= limit:
@@ -184,7 +185,7 @@ def _check_log_sums(
             )
 
 
-def _refuse_probabilities(block: NDArray[Any], remedies: Remedies) -> None:
+def _refuse_probabilities(block: NDArray[Any], row_input: Input, remedies: Remedies) -> None:
     """Refuse rows from 0 to 1 that all sum to 1: these are probabilities, unless all are 0 or 1 as counts are."""
     fractions = False
     for start in range(0, len(block), _CHECK_ROWS):
@@ -196,8 +197,8 @@ def _refuse_probabilities(block: NDArray[Any], remedies: Remedies) -> None:
         raise InvalidParameter(
             "proba",
             problem=(
-                f"all numbers must be logits, as before a softmax, {remedies.condition('logits')}, got rows from 0 to "
-                "1 that sum to 1, which are probabilities"
+                f"all numbers must be {row_input.plural} {remedies.condition(row_input.kind)}, got rows from 0 to 1 "
+                "that sum to 1, which are probabilities"
             ),
             remedy=remedies.for_probabilities,
         )

@@ -137,7 +137,11 @@ def graded_logits(proba: Probabilities, row_input: Input, classes: Any) -> Proba
     classes : array-like of K labels
         From the lowest to the highest.
     """
-    scores = proba.blocks[0][:, 0] if proba.scores is None else proba.scores
+    block = proba.blocks[0]
+    if proba.scores is None and block.shape[1:] != (1,):
+        shape = (len(block), *(size for size in block.shape[1:] if size > 1))
+        raise InvalidParameter("proba", "have one score for each row, shape (N,)", f"shape {shape}")
+    scores = block[:, 0] if proba.scores is None else proba.scores
     counts = np.array([len(classes)], dtype=np.intp)
     if row_input.ordinal is None:
         return Probabilities((scores[:, None],), counts, identity(1, len(classes)), scores)

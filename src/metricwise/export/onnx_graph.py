@@ -201,7 +201,9 @@ def _find_output(onnx: Any, model: Any, name: str | None, rule: Rule) -> Any:
         "append_to",
         f"have one output of {input_words(rule)}",
         f"{[output.name for output in floats]} of {list(outputs)}",
-        "name it with probability_output",
+        f"set probability_output to the one that holds {input_words(rule)}; probabilities are none"
+        if rule.schema.input.is_logits
+        else "name it with probability_output",
     )
 
 

@@ -80,7 +80,7 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
             notes.append(Note(NoteKind.GROUPS, text))
             by_group = values_by_group(problem, task.groups, fitted.rule)
     rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints)
-    rule = in_unit_of_rows(rule)
+    rule = rule if rule.needs else in_unit_of_rows(rule, problem.schema)
     return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
 
 

@@ -91,12 +91,12 @@ class Selection:
         return describe_choice(self.name, None if self.recipe is None else self.gain, self.candidates)
 
 
-def describe_choice(name: str, gain: Gain | None, candidates: Sequence[Candidate]) -> str:
-    """Return a sentence about the candidate that was chosen and why; `gain` is None if argmax is kept."""
+def describe_choice(name: str, gain: Gain | None, candidates: Sequence[Candidate], baseline: str = "Argmax") -> str:
+    """Return a sentence about the candidate that was chosen and why; `gain` is None if the baseline is kept."""
     if gain is None:
         best = max(candidates, key=lambda candidate: candidate.gain)
         return (
-            "Argmax is kept: no candidate is expected to improve the metric on new data (best: "
+            f"{baseline} is kept: no candidate is expected to improve the metric on new data (best: "
             f"{best.recipe}, gain {best.gain:+.2g} +- {best.std_error:.2g})."
         )
     return (

@@ -308,6 +308,8 @@ def _advice(subject: Subject) -> tuple[str, str]:
     if view.constraints:
         return _advice_on_constraints(subject, view)
     if view.outcome is Outcome.ARGMAX:
+        if view.rule.schema.input.graded:
+            return "no", "The rule predicts the most probable class: no other is expected to be better on new data."
         return "no", "Use argmax: no candidate is expected to be better on new data."
     gain, new = view.gain, view.value_on_new_rows
     if gain is not None:

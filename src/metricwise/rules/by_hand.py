@@ -389,6 +389,8 @@ def by_score_cuts(cut_points: Any, classes: Any, row_input: str) -> Fields:
         raise InvalidParameter("cut_points", must, len(cuts))
     outputs = _OutputValues([cuts], None, False)
     fields = outputs.shared_fields(checked_classes([labels]))
+    if not all(map(is_number, labels)):
+        fields["metadata"]["order"] = [labels]
     return {"cuts": _checked_cuts(cuts, "")[None], "input": row_input, **fields}
 
 

@@ -6,6 +6,7 @@ Serves two classes of any number of outputs, and ordered classes of one output. 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, argument, entry_point
 from ..core.inputs import Input
+from ..core.labels import python_labels
 from ..core.losses import Loss
 from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from .base import Rule, RuleRows, check_outputs, same_classes
-from .calibration import TemperatureScaling, recalibrated
+from .calibration import TemperatureScaling, link_or_base, recalibrated
 from .codec import (
     CLASSES,
     INPUT,
@@ -32,6 +34,7 @@ from .codec import (
     read_numbers,
 )
 from .describe import cut_point_lines
+from .forms import Region
 from .metadata import NO_METADATA, RuleMetadata
 from .writer import RuleWriter
 
@@ -214,6 +217,24 @@ class CutPointRule(Rule):
         return thresholds if self.multioutput else float(thresholds[0])
 
     @property
+    def regions(self) -> tuple[Any, ...]:
+        """What is predicted along the score: tuples ``(label, low, high)`` in order, both ends included.
+
+        For several outputs, such a tuple for each.
+        """
+        each = tuple(self._regions(m) for m in range(self.n_outputs))
+        return each if self.multioutput else each[0]
+
+    def _regions(self, m: int) -> tuple[Region, ...]:
+        ends = [-np.inf, *self.cuts[m].tolist(), np.inf]
+        labels = python_labels(self.classes[m])
+        return tuple(
+            Region(label, low if low == -np.inf else float(np.nextafter(low, np.inf)), high)
+            for label, (low, high) in zip(labels, pairwise(ends), strict=True)
+            if low < high
+        )
+
+    @property
     def class_weight(self) -> None:
         """None: the rule has no class weights."""
         return
@@ -244,12 +265,12 @@ class CutPointRule(Rule):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
 
 
-def in_unit_of_rows(rule: Any) -> Any:
+def in_unit_of_rows(rule: Any, schema: Schema) -> Any:
     """Return a rule of two classes on logits or scores as the thresholds that it decides by; any other rule itself.
 
-    The thresholds are those at which the kernel changes its decision, so that all rows are decided as before.
+    The thresholds are those at which the kernel changes its decision, so that all rows are decided as before. Scores
+    keep the map that says what their baseline is; `schema` is that of the rows.
     """
-    schema = rule.schema
     binary = schema.input.is_logits and schema.width == 2 and schema.n_extra == 0
     if not binary or not rule.is_flat or rule.is_randomized:
         return rule
@@ -258,6 +279,8 @@ def in_unit_of_rows(rule: Any) -> Any:
         thresholds = (link.bias[:, 0] - link.bias[:, 1]) / link.temperature  # exactly, which rounding would move
     else:
         thresholds = rule.thresholds
+    if schema.input.is_scores and not schema.input.has_boundary:
+        link = link_or_base(None, schema)
     return rule if np.isnan(thresholds).any() else cut_point_rule(thresholds[:, None], schema, link, rule.metadata)
 
 

@@ -15,6 +15,7 @@ from ..core.inputs import Input
 from ..core.labels import python_labels
 from ..core.schema import Schema
 from .calibration import TemperatureScaling
+from .decisions import bisect_score
 from .forms import CutPoints, LossTable, Region, Regions, ScoreCuts, Threshold, Weights, form_of, scale_places
 from .metadata import RuleMetadata
 
@@ -99,6 +100,8 @@ def _output_lines(rule: Any, m: int, metadata: RuleMetadata) -> list[str]:
     abstain = None if rule.abstain_label is None else repr(rule.abstain_label)
     places = list(range(len(labels))) if len(labels) == 2 or abstain else scale_places(rule, m, metadata)
     ordered = [labels[place] for place in places]
+    if rule.ordinal_map is not None and rule.is_flat:
+        return [_intervals_sentence(rule, labels if abstain is None else [*labels, f"abstain: {abstain}"])]
     match form_of(rule, m, metadata):
         case Threshold() as form:
             return [_threshold_sentence(form, unit_of(rule, m), *labels)]
@@ -163,6 +166,16 @@ def _score_sentence(cuts: FloatArray, unit: Unit, labels: list[str]) -> str:
     never = [labels[k] for k in range(len(labels)) if k not in kept]
     unused = f" Never predicted: {', '.join(never)}." if never else ""
     return f"By the {unit.noun}: {', '.join(parts)}, {labels[kept[-1]]} above.{unused}"
+
+
+def _intervals_sentence(rule: Any, decisions: list[str]) -> str:
+    """Say what is decided along one score by losses behind its map to probabilities."""
+    cuts, codes = bisect_score(lambda z: rule.decide(rule.read_rows(z))[:, 0], rule.ordinal_map)
+    unit, said = unit_of(rule, 0), [decisions[code] for code in codes.tolist()]
+    if len(said) == 1:
+        return f"Always {said[0] if said[0].startswith('abstain') else f'predict {said[0]}'}."
+    parts = [f"{decision} up to {unit.number(cut)}" for decision, cut in zip(said[:-1], cuts.tolist(), strict=True)]
+    return f"By the {unit.noun}: {', '.join(parts)}, {said[-1]} above."
 
 
 def _regions_sentence(regions: tuple[Region, ...], unit: Unit, positive: str, abstain: str) -> str:
@@ -230,6 +243,10 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
     """Say what the link does before, for output m; with costs of its own for each row, there is no threshold."""
     if link is None:
         return []
+    if schema.input.graded:
+        if not own_costs:  # what is said is in the unit of the score
+            return []
+        return ["The score is mapped to probabilities of the classes first, by proportional odds."]
     if link.of_logits:
         return _map_lines(link, schema, m, own_costs=own_costs)
     t = float(link.temperature[m])
