@@ -80,7 +80,10 @@ def test_a_table_of_logits_is_refused_by_a_rule_on_probabilities(tmp_path):
         mw.predict_table(rule, table, tmp_path / "decisions.csv")
 
 
-REMEDY = "pass input='logits' for numbers before a softmax or sigmoid, input='scores' for scores of any other scale"
+REMEDY = (
+    "pass input='logits' for numbers before a softmax or sigmoid, input='log_proba' for log-probabilities, "
+    "input='scores' for scores of any other scale"
+)
 
 
 @pytest.mark.parametrize(

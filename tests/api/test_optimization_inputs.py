@@ -249,7 +249,7 @@ def put(array, row, values):
             "log-probabilities must be of all classes, .*; pass both columns",
         ),
         (Z3, Y3, "log_proba", "logarithms of probabilities that sum to 1 .* pass input='logits'"),
-        (P3, Y3, "logits", "be logits, .* got rows from 0 to 1 that sum to 1, which are probabilities"),
+        (P3, Y3, "logits", "be logits if .* got rows from 0 to 1 that sum to 1, which are probabilities"),
         (-Z, Y, "scores", "larger must mean more of the class, .*; pass -scores"),
         (-Z3, Y3, "scores", "larger must mean more of the class, .*; pass -scores"),
         (Z, None, "scores", "y must be given if input='scores'"),

@@ -190,9 +190,9 @@ WRONG = {
     "log-odds with --input logits.",
     (*FIT, "--proba", "wrong", "--input", "scores"): "larger must mean more of the class, but the scores are smaller "
     "for rows of the class; pass -scores.",
-    ("fit", "probabilities.csv", *THREE, "--input", "logits"): "all numbers must be logits, as before a softmax, if "
-    "--input logits, got rows from 0 to 1 that sum to 1, which are probabilities; leave --input logits out, or pass "
-    "their logarithms with --input log_proba.",
+    ("fit", "probabilities.csv", *THREE, "--input", "logits"): "all numbers must be logits if --input logits, got "
+    "rows from 0 to 1 that sum to 1, which are probabilities; leave --input out, or pass their logarithms with --input "
+    "log_proba.",
     ("fit", "logits.csv", *THREE, "--input", "log_proba"): "log-probabilities must be logarithms of probabilities that "
     "sum to 1 (within 0.015) if --input log_proba, got a sum of * in row 0; pass --input logits "
     "for logits, whose softmax sums to 1.",

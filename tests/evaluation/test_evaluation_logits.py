@@ -183,7 +183,7 @@ REFUSED = {
     ),
     "probabilities for a rule on logits": (
         lambda: mw.evaluate(rule_of(LOGITS, CLASSES, "macro_f1", "logits"), ETA, CLASSES, "macro_f1"),
-        r"must be logits, .*, because the rule takes logits, got .* which are probabilities; pass np\.log\(proba\)\.",
+        r"must be logits because the rule takes logits, got .* which are probabilities; pass np\.log\(proba\)\.",
     ),
     "logits for a rule on probabilities": (
         lambda: mw.evaluate(rule_of(P, Y, "f1", "probabilities"), Z, Y, "f1"),

@@ -319,7 +319,9 @@ def test_appended_to_a_network():
     ):
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
         assert session.run(None, {"X": z})[0].tolist() == rule.predict(z).tolist()
-    with pytest.raises(ValueError, match=r"append_to must have one output of logits, got \['probabilities'\].*name it"):
+    with pytest.raises(
+        ValueError, match=r"append_to must have one output of logits, got \['probabilities'\].*probabilities are none"
+    ):
         mw.export.to_onnx(rule, append_to=network("probabilities"))
 
 
