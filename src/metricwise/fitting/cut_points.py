@@ -188,8 +188,9 @@ class _Counted:
     def probabilities(self, kept: BoolArray | None = None) -> FloatArray:
         """Return the probabilities (R, N, K) by the map that is fitted to each resample, (1, N, K) to all rows."""
         rows = self.problem.source.rows
-        maps = fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency)
-        return np.exp([fitted.log_proba(self.scores) for fitted in (maps if kept is None else maps[1:])])
+        start = self.problem.schema.input.ordinal
+        maps = fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency, start)
+        return np.exp([fitted.log_proba(self.scores) for fitted in maps])
 
     def profile(
         self, recipe: FitStrategy, share: FloatArray | None = None, proba: FloatArray | None = None
