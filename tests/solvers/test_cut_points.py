@@ -141,7 +141,7 @@ def test_linear_gains_match_a_linear_programme(k):
         mass = rng.random((7, k))
         gain = rng.normal(size=(k, k))
         cumulative = np.vstack([np.zeros(k), np.cumsum(mass, axis=0)])
-        cuts = best_of_linear(cumulative, gain)
+        (cuts,) = best_of_linear(cumulative.T[None], gain[None])
         rows = mass @ gain  # (7, k): what a score gains by each grade
         # x[u, j] = 1 if score u is above cut j: gains rows[u, 0] + sum_j x[u, j] * (rows[u, j + 1] - rows[u, j])
         index = np.arange(7 * (k - 1)).reshape(7, k - 1)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.notes import NoteKind, note_list
+from ..core.ordinal_map import proba_of_maps
 from ..core.probabilities import Probabilities
 from ..inference.results import Gain
 from ..metrics.objective import Objective
@@ -26,12 +27,13 @@ from ..rules.decisions import bisect_grades
 from ..rules.metadata import RuleMetadata
 from ..rules.ordinal_fit import fit_ordinal_maps
 from ..solvers.cut_points import (
-    MAX_PAIRED_SCORES,
     CutSearch,
+    ProfileStack,
     ScoreProfile,
     SortedScores,
     average_thresholds,
     search_shown_cuts,
+    search_stack,
 )
 from ..solvers.result import Certificate, Outcome
 from .bagging import Resamples, draw
@@ -133,7 +135,8 @@ class _CutBag:
         """Return the mean probabilities of some rows by the maps of some of the resamples; None without maps."""
         if self.proba is None:
             return None
-        return Probabilities((self.proba[which][:, rows].mean(axis=0)[:, None, :],), problem.schema.n_classes)
+        proba = self.proba[np.flatnonzero(which)[:, None], rows].mean(axis=0)
+        return Probabilities((proba[:, None, :],), problem.schema.n_classes)
 
     def mean(self, which: BoolArray) -> FloatArray:
         """Return the mean thresholds (K - 1,) of some of the resamples, a mask (R,)."""
@@ -152,11 +155,9 @@ def _fit_bags(resamples: Resamples, recipes: Sequence[FitStrategy]) -> list[_Cut
     everyone = counted.profile(FitStrategy("labels"))
     bags = []
     for recipe in recipes:
-        thresholds = []
-        for r, rows in enumerate(kept):
-            profile = counted.profile(recipe, rows.astype(np.float64), None if maps is None else maps[r])
-            thresholds.append(profile.thresholds(_search(problem, profile, _MAX_RESAMPLE_PAIRS).cuts))
-        bags.append(_CutBag(np.stack(thresholds)[:, None], everyone, maps))
+        stack = counted.stack(recipe, kept, maps)
+        thresholds = search_stack(stack, partial(_bind_stack, problem), max_paired_scores=_MAX_RESAMPLE_PAIRS)
+        bags.append(_CutBag(thresholds[:, None], everyone, maps))
     return bags
 
 
@@ -190,22 +191,22 @@ class _Counted:
         rows = self.problem.source.rows
         start = self.problem.schema.input.ordinal
         maps = fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency, start)
-        return np.exp([fitted.log_proba(self.scores) for fitted in maps])
+        return proba_of_maps(maps, self.scores)
 
-    def profile(
-        self, recipe: FitStrategy, share: FloatArray | None = None, proba: FloatArray | None = None
-    ) -> ScoreProfile:
-        """Return what a recipe counts of rows, each with a share (N,)."""
+    def profile(self, recipe: FitStrategy, proba: FloatArray | None = None) -> ScoreProfile:
+        """Return what a recipe counts of all rows, with their probabilities (1, N, K)."""
+        return self.stack(recipe, np.ones((1, len(self.scores)), dtype=bool), proba).profile(0)
+
+    def stack(self, recipe: FitStrategy, kept: BoolArray, proba: FloatArray | None = None) -> ProfileStack:
+        """Return what a recipe counts of the rows of R resamples, a mask (R, N), with probabilities (R, N, K)."""
         weight = self.problem.source.rows.weight
-        if weight is not None:
-            share = weight if share is None else share * weight
+        share = kept if weight is None else kept * weight
         if recipe.confusion == "labels":
-            return self.sorted.by_labels(self.codes, self.n_classes, share)
+            return self.sorted.stack_of_labels(self.codes, self.n_classes, share)
         assert proba is not None
-        labelled = (self.codes >= 0).astype(np.float64)
         if recipe.confusion == "blended":
-            return self.sorted.by_both(self.codes, proba, share)
-        return self.sorted.by_probabilities(proba, labelled if share is None else labelled * share)
+            return self.sorted.stack_of_both(self.codes, proba, share)
+        return self.sorted.stack_of_probabilities(proba, share * (self.codes >= 0))
 
 
 def _scores(problem: Problem) -> FloatArray:
@@ -215,16 +216,21 @@ def _scores(problem: Problem) -> FloatArray:
     return proba.positive_column(0) if proba.scores is None else proba.scores.astype(np.float64)
 
 
-def _search(problem: Problem, profile: ScoreProfile, max_pairs: int = MAX_PAIRED_SCORES) -> CutSearch:
+def _search(problem: Problem, profile: ScoreProfile) -> CutSearch:
     """Return the best cuts of a profile."""
-    return search_shown_cuts(profile, _objective(problem, profile), max_paired_scores=max_pairs)
+    return search_shown_cuts(profile, _bind(problem, profile.priors[None], np.array([profile.total])))
 
 
-def _objective(problem: Problem, profile: ScoreProfile) -> Objective:
-    """Bind the metric to the shares of the classes in a profile."""
-    schema = problem.schema
-    total = np.array([profile.total])
-    return problem.aim.bind(profile.priors[None], total, schema.n_classes, schema.classes)
+def _bind_stack(problem: Problem, stack: ProfileStack) -> Objective:
+    """Bind the metric to the shares of the classes in each profile of a stack, a group each."""
+    return _bind(problem, stack.priors, stack.totals)
+
+
+def _bind(problem: Problem, priors: FloatArray, totals: FloatArray) -> Objective:
+    """Bind the metric of one output to each of R priors (R, K)."""
+    schema, n_groups = problem.schema, len(priors)
+    aim = problem.aim if n_groups == 1 else problem.aim.tiled(1, n_groups)
+    return aim.bind(priors, totals, np.repeat(schema.n_classes, n_groups), [*schema.classes] * n_groups)
 
 
 # ----------------------------------------------------------------------------------------------------------- all rows
@@ -240,8 +246,7 @@ def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> F
             continue
         rows = _in_memory(part)
         counted = _Counted.of(rows)
-        proba = None if recipe.confusion == "labels" else counted.probabilities()[0]
-        profile = counted.profile(recipe, None, proba)
+        profile = counted.profile(recipe, None if recipe.confusion == "labels" else counted.probabilities())
         searches.append(_search(rows, profile))
         cuts.append(profile.thresholds(searches[-1].cuts))
     exact = all(search.exact for search in searches)

@@ -33,6 +33,7 @@ _PRIOR_DEVIATION = 2.0  # of the logarithm of the slope per standard deviation o
 _REVERSED = 3.0  # standard errors below 0 from which a slope is taken for one of scores the wrong way round
 _MAX_STEPS = 60
 _TOL = 1e-6  # nats of penalised likelihood that a last step would gain, of all rows together; it is taken unchecked
+_RESAMPLE_TOL = 1e-3  # the same of a resample: what the last step leaves is far below what resamples differ by
 _LOGISTIC_DEVIATION = np.pi / np.sqrt(3.0)  # of the standard logistic distribution
 _MIN_STEP = 1e-8  # of a Newton step; what a shorter one would gain is rounding
 
@@ -109,7 +110,8 @@ def fit_ordinal_maps(
         unit = rows.unit_of(start)
         theta = unit.parameters(start)
     counts = rows.counts(np.ones((1, len(rows.codes)), dtype=bool) if masks is None else masks[:, used])
-    return [unit.make_map(row) for row in _newton(_Problem(unit.scores, counts), theta[None])[0]]
+    fits, _ = _newton(_Problem(unit.scores, counts), theta[None], _TOL if masks is None else _RESAMPLE_TOL)
+    return [unit.make_map(row) for row in fits]
 
 
 def _taken(values: FloatArray | None, rows: BoolArray) -> FloatArray | None:
@@ -375,7 +377,7 @@ class _Problem:
         return np.where(crossed, np.inf, value), gradient, hessian
 
 
-def _newton(problem: _Problem, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _newton(problem: _Problem, start: FloatArray, tol: float = _TOL) -> tuple[FloatArray, FloatArray]:
     """Minimise by damped Newton steps from `start`, (R, K) or (1, K); return the parameters (R, K) and values (R,)."""
     left = np.arange(len(problem.counts))
     value, gradient, hessian = problem.evaluate(start, left)
@@ -383,7 +385,7 @@ def _newton(problem: _Problem, start: FloatArray) -> tuple[FloatArray, FloatArra
     for _ in range(_MAX_STEPS):
         step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
         gain = -(gradient * step).sum(axis=1)
-        done = gain <= 2 * _TOL
+        done = gain <= 2 * tol
         values[left] = value
         theta[left[done]] += step[done]  # so short a step needs no check
         left, value, step, gain = left[~done], value[~done], step[~done], gain[~done]
