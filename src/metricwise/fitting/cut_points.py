@@ -48,9 +48,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
-_MAX_RESAMPLE_PAIRS = (
-    128  # distinct scores of which all pairs are tried in a resample: the average smooths what is lost
-)
+# Scores, merged if there are more, of which all pairs are tried in a resample; cuts are then moved nearby. With 64, 128
+# and as many for each resample by itself macro-F1 on new rows was the same (54 random problems, 0.0001 +- 0.0001).
+_MAX_RESAMPLE_PAIRS = 64
 
 
 def has_cut_points(task: FitTask) -> bool:

@@ -109,19 +109,13 @@ class ScoreProfile:
 
     def confusions(self, cuts: IntArray) -> FloatArray:
         """Return the confusions (T, K, K) of cut vectors (T, K - 1)."""
-        return np.diff(self.cumulative[self._ends(cuts)], axis=1).swapaxes(1, 2)
+        return np.diff(self.cumulative[_with_ends(cuts, self.n_scores)], axis=1).swapaxes(1, 2)
 
     def shares(self, cuts: IntArray) -> FloatArray:
         """Return hits and predicted shares (T, 2, K) of cut vectors (T, K - 1)."""
-        ends, grades = self._ends(cuts), np.arange(self.n_classes)
+        ends, grades = _with_ends(cuts, self.n_scores), np.arange(self.n_classes)
         hits = self.cumulative[ends[:, 1:], grades] - self.cumulative[ends[:, :-1], grades]
         return np.stack([hits, np.diff(self.levels[ends], axis=1)], axis=1)
-
-    def _ends(self, cuts: IntArray) -> IntArray:
-        """Return where the grades of cut vectors (T, K - 1) begin and end, (T, K + 1)."""
-        ends = np.zeros((len(cuts), self.n_classes + 1), dtype=np.intp)
-        ends[:, 1:-1], ends[:, -1] = cuts, self.n_scores
-        return ends
 
     @cached_property
     def gaps(self) -> FloatArray:
@@ -138,6 +132,13 @@ class ScoreProfile:
         ends = _ends_of_parts(self.levels, n_parts)
         counts = np.add.reduceat(self.counts, ends[:-1], axis=0)
         return ScoreProfile(self.scores[ends[1:] - 1], counts), ends
+
+
+def _with_ends(cuts: IntArray, n_scores: int) -> IntArray:
+    """Return where the grades of cut vectors (..., K - 1) begin and end, (..., K + 1)."""
+    ends = np.zeros((*cuts.shape[:-1], cuts.shape[-1] + 2), dtype=np.intp)
+    ends[..., 1:-1], ends[..., -1] = cuts, n_scores
+    return ends
 
 
 def _ends_of_parts(levels: FloatArray, n_parts: int) -> IntArray:
@@ -372,8 +373,7 @@ def search_shown_cuts(
 
 def _cuts_of_all(cuts: IntArray, shown: IntArray, n_classes: int, n_scores: int) -> IntArray:
     """Return cuts (R, K' - 1) of the grades that are shown as (R, K - 1): other grades are empty."""
-    ends = np.pad(cuts, [(0, 0), (1, 1)])
-    ends[:, -1] = n_scores
+    ends = _with_ends(cuts, n_scores)
     n_below = np.searchsorted(shown, np.arange(n_classes - 1), side="right")  # shown grades up to each
     return ends[:, n_below]
 
@@ -395,7 +395,7 @@ def search_stack(
     """
     cuts = np.empty((stack.n_profiles, stack.counts.shape[1] - 1), dtype=np.intp)
     shown = stack.priors > 0
-    for grades in np.unique(shown, axis=0):
+    for grades in shown[:1] if shown.all() else np.unique(shown, axis=0):
         alike = np.flatnonzero((shown == grades).all(axis=1))
         part = stack if len(alike) == stack.n_profiles else stack.take(alike)
         cuts[alike] = _search_alike(part, np.flatnonzero(grades), bind, max_paired_scores)
@@ -634,8 +634,7 @@ def _ratios_of(
 def _confusions(cumulative: FloatArray, cuts: IntArray) -> FloatArray:
     """Return the confusions (..., R, K, K) of cut vectors (..., R, K - 1) of profiles (R, K, U + 1)."""
     n_profiles, _, n_positions = cumulative.shape
-    ends = np.pad(cuts, [(0, 0)] * (cuts.ndim - 1) + [(1, 1)])
-    ends[..., -1] = n_positions - 1
+    ends = _with_ends(cuts, n_positions - 1)
     below = cumulative.swapaxes(1, 2)[np.arange(n_profiles)[:, None], ends]  # (..., R, K + 1, K)
     return np.diff(below, axis=-2).swapaxes(-1, -2)
 
@@ -680,8 +679,7 @@ def _move_every_other(cumulative: FloatArray, objective: Objective, cuts: IntArr
     """Move every other cut to its best position within reach, between its neighbours: no grade is next to two."""
     n_profiles, n_classes, n_positions = cumulative.shape
     below = np.arange(first, n_classes - 1, 2)  # grades below the cuts that move
-    ends = np.pad(cuts, [(0, 0), (1, 1)])
-    ends[:, -1] = n_positions - 1
+    ends = _with_ends(cuts, n_positions - 1)
     offsets = np.arange(-reach, reach + 1)
     trials = np.clip(cuts[:, below, None] + offsets, ends[:, below, None], ends[:, below + 2, None])
     sides = np.repeat(np.stack([ends[:, :-1], ends[:, 1:]])[..., None], len(offsets), axis=3)  # (2, R, K, W)
