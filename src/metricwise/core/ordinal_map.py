@@ -122,7 +122,7 @@ class OrdinalMap:
         with np.errstate(over="ignore"):
             odds = self.slope * self.change_unit(scores)[:, None] - self.intercepts
         smaller = np.log1p(np.exp(-np.abs(odds)))
-        out = np.tile(self._log_widths, (len(scores), 1))
+        out = np.repeat(self._log_widths[None], len(scores), axis=0)
         out[:, 1:] -= smaller + np.maximum(-odds, 0.0)  # log(1 + exp(-odds)): above the intercept below
         out[:, :-1] -= smaller + np.maximum(odds, 0.0)  # log(1 + exp(odds)): below the intercept above
         return out
@@ -168,8 +168,9 @@ def proba_of_maps(maps: Sequence[OrdinalMap], scores: FloatArray) -> FloatArray:
     intercepts = np.stack([fitted.intercepts for fitted in maps])[:, :, None]
     with np.errstate(over="ignore"):
         above = 1 / (1 + np.exp(intercepts - slopes * maps[0].change_unit(scores)))
-    ends = np.ones((len(maps), 1, len(scores)))
-    proba = -np.diff(np.concatenate([ends, above, 0 * ends], axis=1), axis=1)
+    proba = np.empty((len(maps), maps[0].n_classes, len(scores)))
+    proba[:, 0], proba[:, -1] = 1 - above[:, 0], above[:, -1]
+    np.subtract(above[:, :-1], above[:, 1:], out=proba[:, 1:-1])
     return proba.swapaxes(1, 2)
 
 

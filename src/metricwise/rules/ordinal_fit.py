@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _MAX_BINS = 1000  # more distinct scores are merged into so many of equal frequency: K numbers are fitted
+_MAX_RESAMPLE_BINS = 512  # the same of resamples, which differ by far more than what is lost
 # Knots of the unit in which scores are normally distributed. On eight real sets of grades, with two regressors and four
 # metrics, the likelier of both units did as well as the score itself (bags of labels and expected counts: 0.6941 for
 # both on new rows), and lost little if the score was spoilt by exp(1.5 z) (0.6932), where the score itself had 0.6838.
@@ -100,7 +101,8 @@ def fit_ordinal_maps(
         used &= weight > 0
     if not used.any():
         raise InvalidParameter("y", "have a label for at least one row with a finite score")
-    rows = _Rows.of(np.asarray(scores[used], dtype=np.float64), codes[used], n_classes)
+    n_bins = _MAX_BINS if masks is None else _MAX_RESAMPLE_BINS
+    rows = _Rows.of(np.asarray(scores[used], dtype=np.float64), codes[used], n_classes, n_bins)
     rows = replace(rows, weight=_taken(weight, used), frequency=_taken(frequency, used))
     if start is None:
         theta, unit = _fit_all(rows)
@@ -166,13 +168,13 @@ class _Rows:
     frequency: FloatArray | None = None
 
     @classmethod
-    def of(cls, scores: FloatArray, codes: NDArray[Any], n_classes: int) -> _Rows:
+    def of(cls, scores: FloatArray, codes: NDArray[Any], n_classes: int, n_bins: int) -> _Rows:
         distinct, place = np.unique(scores, return_inverse=True)
         place = place.reshape(-1)
-        if len(distinct) <= _MAX_BINS:
+        if len(distinct) <= n_bins:
             return cls(distinct, place, codes, n_classes)
         rows = np.bincount(place)
-        quantile = (np.cumsum(rows) - rows / 2) * _MAX_BINS // len(scores)
+        quantile = (np.cumsum(rows) - rows / 2) * n_bins // len(scores)
         _, part = np.unique(quantile, return_inverse=True)
         place = part.reshape(-1)[place]
         return cls(np.bincount(place, scores) / np.bincount(place), place, codes, n_classes)

@@ -40,6 +40,7 @@ _BLOCK_TERMS = 1 << 15  # terms of intervals that are evaluated together
 _MAX_ENUMERATED = 1 << 13  # cut vectors that are all evaluated where no programme applies
 _BLOCK_CELLS = 1 << 18  # cells of confusions that are evaluated together
 _MAX_RATIO_STEPS = 100  # of Dinkelbach's iteration, which takes three to eight
+_MIN_MERGED_SCORES = 512  # distinct scores from which a ratio is maximised over merged ones first, to begin close by
 _MAX_SWEEPS = 20  # over the cuts, of which every other one moves at once; two to five are taken
 _REACH = 2  # parts of merged scores by which a cut moves in a sweep
 # The search from several starts, for metrics without a programme. On 100 random problems of 60 rows and four grades it
@@ -180,14 +181,17 @@ class ProfileStack:
     @cached_property
     def totals(self) -> FloatArray:
         """The weight of all rows, of shape (R,)."""
-        return np.asarray(self.counts.sum(axis=(1, 2)))
+        return np.asarray(self._sums[:, :, -1].sum(axis=1))
 
     @cached_property
     def cumulative(self) -> FloatArray:
         """The shares of each true grade below each position, of shape (R, K, U + 1)."""
+        return np.asarray(self._sums / self.totals[:, None, None])
+
+    @cached_property
+    def _sums(self) -> FloatArray:
         out = np.zeros((*self.counts.shape[:2], len(self.scores) + 1))
         np.cumsum(self.counts, axis=2, out=out[:, :, 1:])
-        out /= self.totals[:, None, None]
         return out
 
     @property
@@ -197,7 +201,7 @@ class ProfileStack:
 
     @cached_property
     def _weighs(self) -> NDArray[np.bool_]:
-        return np.asarray(self.counts.any(axis=1))
+        return np.asarray(self.counts.max(axis=1) > 0)
 
     def take(self, profiles: IntArray) -> ProfileStack:
         """Return some of the profiles."""
@@ -215,14 +219,13 @@ class ProfileStack:
 
     def thresholds(self, cuts: IntArray) -> FloatArray:
         """Return cut positions (R, K - 1) as thresholds, halfway between the scores that weigh something."""
-        places = np.arange(len(self.scores))
-        last = np.maximum.accumulate(np.where(self._weighs, places, -1), axis=1)
-        following = np.minimum.accumulate(np.where(self._weighs, places, len(places))[:, ::-1], axis=1)[:, ::-1]
-        rows = np.arange(self.n_profiles)[:, None]
-        below = np.where(cuts > 0, last[rows, cuts - 1], -1)
-        above = np.where(cuts < len(places), following[rows, np.minimum(cuts, len(places) - 1)], len(places))
-        scores = np.concatenate([[-np.inf], self.scores, [np.inf]])
-        return _halfway(scores[below + 1], scores[above + 1])
+        out = np.empty(cuts.shape)
+        for r, weighs in enumerate(self._weighs):
+            places = np.flatnonzero(weighs)
+            scores = np.concatenate([[-np.inf], self.scores[places], [np.inf]])
+            n_below = np.searchsorted(places, cuts[r])
+            out[r] = _halfway(scores[n_below], scores[n_below + 1])
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +249,15 @@ class SortedScores:
         distinct, place = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
         return cls(distinct, place.reshape(-1))
 
+    def merged(self, n_parts: int) -> SortedScores:
+        """Merge neighbouring scores into at most so many parts of about as many rows, at their mean score."""
+        if len(self.scores) <= n_parts:
+            return self
+        rows = np.bincount(self.place)
+        quantile = (np.cumsum(rows) - rows / 2) * n_parts // len(self.place)
+        part = np.cumsum(np.diff(quantile, prepend=quantile[0]) > 0)
+        return SortedScores(np.bincount(part, rows * self.scores) / np.bincount(part, rows), part[self.place])
+
     def by_labels(self, codes: NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> ScoreProfile:
         """Count labels: codes (N,) in ascending order of the grades, -1 where the label is missing."""
         return self.stack_of_labels(codes, n_classes, _single(weight, codes)).profile(0)
@@ -260,16 +272,12 @@ class SortedScores:
 
     def stack_of_labels(self, codes: NDArray[Any], n_classes: int, weight: NDArray[Any]) -> ProfileStack:
         """Count labels with each of R weights of the rows, or masks of those that count, (R, N)."""
-        profile, row = np.nonzero(weight * (codes >= 0))
-        shape = (len(weight), n_classes, len(self.scores))
-        cells = (profile * n_classes + codes[row]) * shape[2] + self.place[row]
-        weights = None if weight.dtype == np.bool_ else weight[profile, row]
-        counts = np.bincount(cells, weights, int(np.prod(shape))).reshape(shape)
-        return ProfileStack(self.scores, counts.astype(np.float64))
+        labels = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
+        return self.stack_of_probabilities(labels.T[None], weight)
 
     def stack_of_probabilities(self, proba: FloatArray, weight: NDArray[Any]) -> ProfileStack:
-        """Count probabilities (R, N, K) with weights (R, N)."""
-        counts = np.multiply(proba.swapaxes(1, 2), weight[:, None])[..., self._order]
+        """Count probabilities (R, N, K), or (1, N, K) for all, with weights (R, N)."""
+        counts = proba.swapaxes(1, 2)[..., self._order] * weight[:, None, self._order]
         if len(self.scores) < len(self.place):
             counts = np.add.reduceat(counts, self._starts, axis=2)
         return ProfileStack(self.scores, counts)
@@ -576,7 +584,7 @@ def best_of_linear(cumulative: FloatArray, gain: FloatArray) -> IntArray:
     rows, end = np.arange(n_profiles), np.full(n_profiles, n_positions - 1)
     for j in range(n_classes - 2, -1, -1):
         reached = running[j, rows, end]
-        cuts[:, j] = end = np.count_nonzero(running[j] < reached[:, None], axis=1)  # where it is reached first
+        cuts[:, j] = end = (running[j] >= reached[:, None]).argmax(axis=1)  # where it is reached first
     return cuts
 
 
@@ -597,10 +605,12 @@ def _best_of_ratios(cumulative: FloatArray, ratio: Ratio) -> tuple[IntArray, NDA
     if ratio.linear:
         return best_of_linear(cumulative, A), np.ones(n_profiles, dtype=bool)
     least, most = EMPTY * np.abs(B).max(axis=(1, 2)), EMPTY * np.abs(A).max(axis=(1, 2))
-    single = np.broadcast_to(
-        _cuts_of_one_grade(n_classes, n_positions - 1)[:, None], (n_classes, n_profiles, n_classes - 1)
-    )
-    starts = np.concatenate([single, _cuts_by_shares(cumulative)[None]])
+    single = np.repeat(_cuts_of_one_grade(n_classes, n_positions - 1)[:, None], n_profiles, axis=1)
+    starts = [*single, _cuts_by_shares(cumulative)]
+    if n_positions > _MIN_MERGED_SCORES:
+        ends = _ends_of_parts(cumulative.sum(axis=1).mean(axis=0), _MIN_MERGED_SCORES // 2)
+        starts.append(ends[_best_of_ratios(np.ascontiguousarray(cumulative[:, :, ends]), ratio)[0]])
+    starts = np.stack(starts)
     values, empty, _ = _ratios_of(cumulative, ratio, starts, least)
     first, rows = values.argmax(axis=0), np.arange(n_profiles)
     cuts, g, solved = starts[first, rows], values[first, rows], ~empty.all(axis=0)
