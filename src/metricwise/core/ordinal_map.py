@@ -167,7 +167,8 @@ def proba_of_maps(maps: Sequence[OrdinalMap], scores: FloatArray) -> FloatArray:
     slopes = np.array([fitted.slope for fitted in maps])[:, None, None]
     intercepts = np.stack([fitted.intercepts for fitted in maps])[:, :, None]
     with np.errstate(over="ignore"):
-        above = 1 / (1 + np.exp(intercepts - slopes * maps[0].change_unit(scores)))
+        odds = slopes * maps[0].change_unit(scores) - intercepts
+    above = 0.5 + 0.5 * np.tanh(0.5 * odds)  # the sigmoid, which is faster so
     proba = np.empty((len(maps), maps[0].n_classes, len(scores)))
     proba[:, 0], proba[:, -1] = 1 - above[:, 0], above[:, -1]
     np.subtract(above[:, :-1], above[:, 1:], out=proba[:, 1:-1])

@@ -219,13 +219,17 @@ class ProfileStack:
 
     def thresholds(self, cuts: IntArray) -> FloatArray:
         """Return cut positions (R, K - 1) as thresholds, halfway between the scores that weigh something."""
-        out = np.empty(cuts.shape)
-        for r, weighs in enumerate(self._weighs):
-            places = np.flatnonzero(weighs)
-            scores = np.concatenate([[-np.inf], self.scores[places], [np.inf]])
-            n_below = np.searchsorted(places, cuts[r])
-            out[r] = _halfway(scores[n_below], scores[n_below + 1])
-        return out
+        n_positions = len(self.scores) + 1
+        profile, place = np.nonzero(self._weighs)
+        number = profile * n_positions + place  # ascending
+        first = np.arange(self.n_profiles)[:, None] * n_positions
+        at = np.searchsorted(number, first + cuts)  # the first score that is not below the cut
+        below, above = np.maximum(at - 1, 0), np.minimum(at, len(number) - 1)
+        scores = self.scores[place]
+        return _halfway(
+            np.where((at > 0) & (number[below] >= first), scores[below], -np.inf),
+            np.where((at < len(number)) & (number[above] < first + n_positions), scores[above], np.inf),
+        )
 
 
 @dataclass(frozen=True, eq=False)
