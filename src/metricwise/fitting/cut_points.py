@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.notes import NoteKind, note_list
-from ..core.ordinal_map import proba_of_maps
+from ..core.ordinal_map import OrdinalMap, proba_of_maps
 from ..core.probabilities import Probabilities
 from ..inference.results import Gain
 from ..metrics.objective import Objective
@@ -86,7 +86,7 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     names: list[str] = [recipe.confusion for recipe in task.recipes]
     if whole and len(bags) > 1:  # else all rows are fitted once, by the better recipe
         together = np.concatenate([bag.thresholds for bag in bags], axis=1)
-        bags = [_CutBag(together, bags[0].profile, bags[0].proba)]
+        bags = [replace(bags[0], thresholds=together)]
         names = [" and ".join(names)]
     task.stage("evaluating rules on rows left out")
     best, gain, value, candidates = judge_bags(resamples, bags, names, task.seed)
@@ -115,12 +115,12 @@ def fit_cut_points(task: FitTask) -> FittedRule:
 class _CutBag:
     """Thresholds (R, P, K - 1) that P recipes fit to R resamples, and the profile of all rows that averages them.
 
-    `proba` (R, N, K) are the probabilities of all rows by the map that is fitted to each resample, if there are any.
+    `maps` are those that are fitted to the resamples, if there are any.
     """
 
     thresholds: FloatArray
     profile: ScoreProfile
-    proba: FloatArray | None = None
+    maps: Sequence[OrdinalMap] | None = None
 
     @property
     def n_resamples(self) -> int:
@@ -134,9 +134,10 @@ class _CutBag:
 
     def recalibrate(self, problem: InMemory, rows: IntArray, which: BoolArray) -> Probabilities | None:
         """Return the mean probabilities of some rows by the maps of some of the resamples; None without maps."""
-        if self.proba is None:
+        if self.maps is None:
             return None
-        proba = self.proba[np.flatnonzero(which)[:, None], rows].mean(axis=0)
+        maps = [self.maps[r] for r in np.flatnonzero(which).tolist()]
+        proba = proba_of_maps(maps, _scores(problem)[rows]).mean(axis=0)
         return Probabilities((proba[:, None, :],), problem.schema.n_classes)
 
     def mean(self, which: BoolArray) -> FloatArray:
@@ -152,7 +153,7 @@ def _fit_bags(resamples: Resamples, recipes: Sequence[FitStrategy]) -> list[_Cut
     """Fit the thresholds of recipes to every resample."""
     problem, kept = resamples.problem, resamples.kept
     counted = _Counted.of(problem)
-    maps = counted.probabilities(kept) if any(recipe.confusion != "labels" for recipe in recipes) else None
+    maps = counted.fit_maps(kept) if any(recipe.confusion != "labels" for recipe in recipes) else None
     everyone = counted.profile(FitStrategy("labels"))
     counted = replace(counted, sorted=counted.sorted.merged(_MAX_RESAMPLE_SCORES))
     bags = []
@@ -186,24 +187,23 @@ class _Counted:
     def n_classes(self) -> int:
         return self.problem.schema.width
 
-    def probabilities(self, kept: BoolArray | None = None) -> FloatArray:
-        """Return the probabilities (R, N, K) by the map that is fitted to each resample, (1, N, K) to all rows."""
-        rows = self.problem.source.rows
-        start = self.problem.schema.input.ordinal
-        maps = fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency, start)
-        return proba_of_maps(maps, self.scores)
+    def fit_maps(self, kept: BoolArray | None = None) -> list[OrdinalMap]:
+        """Return the map that is fitted to each resample, or to all rows."""
+        rows, start = self.problem.source.rows, self.problem.schema.input.ordinal
+        return fit_ordinal_maps(self.scores, self.codes, self.n_classes, rows.weight, kept, rows.frequency, start)
 
-    def profile(self, recipe: FitStrategy, proba: FloatArray | None = None) -> ScoreProfile:
-        """Return what a recipe counts of all rows, with their probabilities (1, N, K)."""
-        return self.stack(recipe, np.ones((1, len(self.scores)), dtype=bool), proba).profile(0)
+    def profile(self, recipe: FitStrategy, maps: Sequence[OrdinalMap] | None = None) -> ScoreProfile:
+        """Return what a recipe counts of all rows, with their map."""
+        return self.stack(recipe, np.ones((1, len(self.scores)), dtype=bool), maps).profile(0)
 
-    def stack(self, recipe: FitStrategy, kept: BoolArray, proba: FloatArray | None = None) -> ProfileStack:
-        """Return what a recipe counts of the rows of R resamples, a mask (R, N), with probabilities (R, N, K)."""
+    def stack(self, recipe: FitStrategy, kept: BoolArray, maps: Sequence[OrdinalMap] | None = None) -> ProfileStack:
+        """Return what a recipe counts of the rows of R resamples, a mask (R, N), with the map of each."""
         weight = self.problem.source.rows.weight
         share = kept if weight is None else kept * weight
         if recipe.confusion == "labels":
             return self.sorted.stack_of_labels(self.codes, self.n_classes, share)
-        assert proba is not None
+        assert maps is not None
+        proba = proba_of_maps(maps, self.sorted.scores)
         if recipe.confusion == "blended":
             return self.sorted.stack_of_both(self.codes, proba, share)
         return self.sorted.stack_of_probabilities(proba, share * (self.codes >= 0))
@@ -246,7 +246,7 @@ def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> F
             continue
         rows = _in_memory(part)
         counted = _Counted.of(rows)
-        profile = counted.profile(recipe, None if recipe.confusion == "labels" else counted.probabilities())
+        profile = counted.profile(recipe, None if recipe.confusion == "labels" else counted.fit_maps())
         searches.append(_search(rows, profile))
         cuts.append(profile.thresholds(searches[-1].cuts))
     exact = all(search.exact for search in searches)

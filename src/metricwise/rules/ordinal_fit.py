@@ -343,11 +343,14 @@ class _Problem:
         powers = self._powers if whole or len(self._powers) == 1 else self._powers[fits]
         moments = self._moments[fits]
         odds = slope[:, None, None] * powers[:, None, :, 1] - intercepts[:, :, None]
-        share = 0.5 + 0.5 * np.tanh(0.5 * odds)  # the sigmoid, which is faster so
+        share = np.tanh(0.5 * odds)  # of which the sigmoid is a linear function; faster than by exp
+        share *= 0.5
+        share += 0.5
         rest = 1 - share
         above = moments[:, 1:, 1].sum(axis=1) * slope - np.sum(moments[:, 1:, 0] * intercepts, axis=1)
-        softplus = np.maximum(odds, 0.0) - np.log(np.maximum(share, rest))
-        value = np.sum(neighbours * softplus, axis=(1, 2)) - above
+        softplus = np.maximum(odds, 0.0, out=odds)
+        softplus -= np.log(np.maximum(share, rest))
+        value = np.einsum("rkb,rkb->r", neighbours, np.broadcast_to(softplus, neighbours.shape)) - above
         residual = (neighbours * share) @ powers[..., :2] - moments[:, 1:, :2]
         curvature = (neighbours * (share * rest)) @ powers
         gradient, hessian = np.empty((len(fits), k)), np.zeros((len(fits), k, k))

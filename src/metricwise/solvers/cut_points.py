@@ -259,32 +259,32 @@ class SortedScores:
             return self
         rows = np.bincount(self.place)
         quantile = (np.cumsum(rows) - rows / 2) * n_parts // len(self.place)
-        part = np.cumsum(np.diff(quantile, prepend=quantile[0]) > 0)
+        part = np.cumsum(np.diff(quantile, prepend=quantile[0]) > 0, dtype=np.intp)
         return SortedScores(np.bincount(part, rows * self.scores) / np.bincount(part, rows), part[self.place])
 
     def by_labels(self, codes: NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> ScoreProfile:
-        """Count labels: codes (N,) in ascending order of the grades, -1 where the label is missing."""
-        return self.stack_of_labels(codes, n_classes, _single(weight, codes)).profile(0)
-
-    def by_probabilities(self, proba: FloatArray, weight: FloatArray | None = None) -> ScoreProfile:
-        """Count probabilities (N, K) of the grades in the place of labels."""
-        return self.stack_of_probabilities(proba[None], _single(weight, proba)).profile(0)
-
-    def by_both(self, codes: NDArray[Any], proba: FloatArray, weight: FloatArray | None = None) -> ScoreProfile:
-        """Count half of each, of the rows that have a label."""
-        return self.stack_of_both(codes, proba[None], _single(weight, codes)).profile(0)
+        """Count labels of all rows; see :meth:`stack_of_labels`."""
+        weight = np.ones(len(codes)) if weight is None else weight
+        return self.stack_of_labels(codes, n_classes, weight[None]).profile(0)
 
     def stack_of_labels(self, codes: NDArray[Any], n_classes: int, weight: NDArray[Any]) -> ProfileStack:
-        """Count labels with each of R weights of the rows, or masks of those that count, (R, N)."""
-        labels = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
-        return self.stack_of_probabilities(labels.T[None], weight)
+        """Count labels: codes (N,) in ascending order of the grades, -1 where the label is missing.
+
+        Weights, or masks of the rows that count, are those of each of R profiles, (R, N).
+        """
+        cells = codes * np.intp(len(self.scores)) + self.place
+        order = np.argsort(cells, kind="stable")[np.count_nonzero(codes < 0) :]
+        counts = np.zeros((len(weight), n_classes * len(self.scores)))
+        if len(order):
+            cells, starts = np.unique(cells[order], return_index=True)
+            counts[:, cells] = _sum_runs(weight[:, order], starts)
+        return ProfileStack(self.scores, counts.reshape(len(weight), n_classes, -1))
 
     def stack_of_probabilities(self, proba: FloatArray, weight: NDArray[Any]) -> ProfileStack:
-        """Count probabilities (R, N, K), or (1, N, K) for all, with weights (R, N)."""
-        counts = proba.swapaxes(1, 2)[..., self._order] * weight[:, None, self._order]
-        if len(self.scores) < len(self.place):
-            counts = np.add.reduceat(counts, self._starts, axis=2)
-        return ProfileStack(self.scores, counts)
+        """Count probabilities (R, U, K) of the grades at the distinct scores in the place of labels."""
+        order = np.argsort(self.place, kind="stable")
+        starts = np.searchsorted(self.place[order], np.arange(len(self.scores)))
+        return ProfileStack(self.scores, proba.swapaxes(1, 2) * _sum_runs(weight[:, order], starts)[:, None])
 
     def stack_of_both(self, codes: NDArray[Any], proba: FloatArray, weight: NDArray[Any]) -> ProfileStack:
         """Count half of each, of the rows that have a label."""
@@ -292,20 +292,11 @@ class SortedScores:
         expected = self.stack_of_probabilities(proba, weight * (codes >= 0))
         return ProfileStack(self.scores, (labels.counts + expected.counts) / 2)
 
-    @cached_property
-    def _order(self) -> IntArray:
-        """Rows by ascending score."""
-        return np.argsort(self.place, kind="stable")
 
-    @cached_property
-    def _starts(self) -> IntArray:
-        """The first row of each score in this order."""
-        return np.searchsorted(self.place[self._order], np.arange(len(self.scores)))
-
-
-def _single(weight: FloatArray | None, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the weights (1, N) of rows, a mask of all if there are none."""
-    return np.ones((1, len(rows)), dtype=bool) if weight is None else weight[None]
+def _sum_runs(values: NDArray[Any], starts: IntArray) -> FloatArray:
+    """Return the sums of runs of columns that begin at `starts`."""
+    values = values.astype(np.float64)
+    return values if len(starts) == values.shape[1] else np.add.reduceat(values, starts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,7 +421,7 @@ def _search_alike(
     elif objective.class_terms(stack.priors[:, shown], stack.priors[:, shown]) is not None:
         cuts, solved = _search_sums(cumulative, objective, max_paired_scores), ~solved
     cuts = _cuts_of_all(cuts, shown, n_classes, n_scores)
-    for r in np.flatnonzero(~solved):
+    for r in np.flatnonzero(~solved).tolist():
         profile = stack.profile(r)
         alone = search_shown_cuts(profile, bind(stack.take(np.array([r]))), max_paired_scores=max_paired_scores)
         cuts[r] = stack.positions(r, alone.cuts)
@@ -546,18 +537,18 @@ class _Search:
 
     def best_of_linear(self, gain: FloatArray) -> IntArray:
         """Return the cuts of the largest ``<gain, C>``."""
-        return best_of_linear(self.profile.cumulative.T[None], gain[None])[0]
+        return np.asarray(best_of_linear(self.profile.cumulative.T[None], gain[None])[0])
 
     def by_shares(self) -> IntArray:
         """Return the cut vector whose grades are about as frequent as the true ones."""
-        return _cuts_by_shares(self.profile.cumulative.T[None])[0]
+        return np.asarray(_cuts_by_shares(self.profile.cumulative.T[None])[0])
 
 
 def _cuts_by_shares(cumulative: FloatArray) -> IntArray:
     """Return the cuts (R, K - 1) of profiles (R, K, U + 1) whose grades are about as frequent as the true ones."""
     levels, ends = cumulative.sum(axis=1), np.cumsum(cumulative[:, :-1, -1], axis=1)
     cuts = [np.searchsorted(level, end) for level, end in zip(levels, ends, strict=True)]
-    return np.minimum(cuts, cumulative.shape[2] - 1)  # where a sum of all shares is rounded up
+    return np.asarray(np.minimum(cuts, cumulative.shape[2] - 1))  # where a sum of all shares is rounded up
 
 
 def _cuts_of_one_grade(n_classes: int, n_scores: int) -> IntArray:
@@ -605,19 +596,14 @@ def _best_of_ratios(cumulative: FloatArray, ratio: Ratio) -> tuple[IntArray, NDA
     where no step rises, no cut vector is better, unless one has the value that 0/0 is defined to have.
     """
     A, B = ratio.A, ratio.B
-    n_profiles, n_classes, n_positions = cumulative.shape
+    n_profiles = len(cumulative)
     if ratio.linear:
         return best_of_linear(cumulative, A), np.ones(n_profiles, dtype=bool)
     least, most = EMPTY * np.abs(B).max(axis=(1, 2)), EMPTY * np.abs(A).max(axis=(1, 2))
-    single = np.repeat(_cuts_of_one_grade(n_classes, n_positions - 1)[:, None], n_profiles, axis=1)
-    starts = [*single, _cuts_by_shares(cumulative)]
-    if n_positions > _MIN_MERGED_SCORES:
-        ends = _ends_of_parts(cumulative.sum(axis=1).mean(axis=0), _MIN_MERGED_SCORES // 2)
-        starts.append(ends[_best_of_ratios(np.ascontiguousarray(cumulative[:, :, ends]), ratio)[0]])
-    starts = np.stack(starts)
+    starts = _ratio_starts(cumulative, ratio)
     values, empty, _ = _ratios_of(cumulative, ratio, starts, least)
     first, rows = values.argmax(axis=0), np.arange(n_profiles)
-    cuts, g, solved = starts[first, rows], values[first, rows], ~empty.all(axis=0)
+    cuts, g, solved = starts[first, rows], values[first, rows], np.logical_not(empty.all(axis=0))
     g[~solved] = 0.0
     for _ in range(_MAX_RATIO_STEPS):
         trial = best_of_linear(cumulative, A - g[:, None, None] * B)
@@ -634,6 +620,17 @@ def _best_of_ratios(cumulative: FloatArray, ratio: Ratio) -> tuple[IntArray, NDA
         undefined = below_undefined & (np.abs(denominator) <= least)
         cuts[undefined] = trial[undefined]
     return cuts, solved
+
+
+def _ratio_starts(cumulative: FloatArray, ratio: Ratio) -> IntArray:
+    """Return cut vectors (T, R, K - 1): a single grade, the true shares, and of many scores the best of merged ones."""
+    n_profiles, n_classes, n_positions = cumulative.shape
+    single = np.repeat(_cuts_of_one_grade(n_classes, n_positions - 1)[:, None], n_profiles, axis=1)
+    starts = [*single, _cuts_by_shares(cumulative)]
+    if n_positions > _MIN_MERGED_SCORES:
+        ends = _ends_of_parts(cumulative.sum(axis=1).mean(axis=0), _MIN_MERGED_SCORES // 2)
+        starts.append(ends[_best_of_ratios(np.ascontiguousarray(cumulative[:, :, ends]), ratio)[0]])
+    return np.stack(starts)
 
 
 def _ratios_of(
@@ -668,7 +665,7 @@ def _search_sum(search: _Search, max_paired_scores: int) -> CutSearch:
 
 def _best_of_sum(search: _Search) -> IntArray:
     """Return the best cuts of a sum over grades."""
-    return _best_of_sums(np.ascontiguousarray(search.profile.cumulative.T)[None], search.objective)[0]
+    return np.asarray(_best_of_sums(np.ascontiguousarray(search.profile.cumulative.T)[None], search.objective)[0])
 
 
 def _search_sums(cumulative: FloatArray, objective: Objective, max_paired_scores: int) -> IntArray:
