@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from metricwise.core.ordinal_map import OrdinalMap
+from metricwise.core.ordinal_map import OrdinalMap, proba_of_maps
 
 
 def logs_of_differences(score, slope, intercepts):
@@ -94,3 +94,11 @@ def test_other_parameters_are_refused(slope, intercepts, message):
 def test_other_changes_of_unit_are_refused(knots, heights, message):
     with pytest.raises(ValueError, match=message):
         OrdinalMap(1.0, [0.0], knots, heights)
+
+
+def test_probabilities_of_several_maps_are_those_of_each():
+    knots = ([-1.0, 0.0, 2.0], [-2.0, 0.0, 1.0])
+    maps = [OrdinalMap(2.0, [0.5, 1.0], *knots), OrdinalMap(0.1, [-3.0, 4.0], *knots)]
+    scores = np.array([-np.inf, -700.0, -1.5, 0.0, 0.3, 5.0, np.inf])
+    expected = np.exp([fitted.log_proba(scores) for fitted in maps])
+    np.testing.assert_allclose(proba_of_maps(maps, scores), expected, rtol=1e-12, atol=1e-15)

@@ -1,5 +1,7 @@
 """The fit of proportional odds, beside SciPy's minimum of the same likelihood and finite differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -80,9 +82,7 @@ def test_resamples_are_fits_to_their_rows_alone():
     scores, codes = draw(rng, 300, 4)
     weight = rng.random(300)
     masks = rng.random((5, 300)) < 2 / 3
-    whole, *resampled = fit_ordinal_maps(scores, codes, 4, weight, masks)
-    assert whole == fit_ordinal_maps(scores, codes, 4, weight)[0]
-    for mask, fitted in zip(masks, resampled, strict=True):
+    for mask, fitted in zip(masks, fit_ordinal_maps(scores, codes, 4, weight, masks), strict=True):
         # The scores are standardised by all rows, which moves the prior of the slope by next to nothing.
         (alone,) = fit_ordinal_maps(scores[mask], codes[mask], 4, weight[mask])
         assert fitted.slope == pytest.approx(alone.slope, rel=1e-3)
@@ -162,12 +162,12 @@ def test_scores_the_wrong_way_round_are_refused_and_noise_is_not():
     masks[0, order[:3]] = masks[0, order[-3:]] = True
     odd = codes.copy()
     odd[order[:3]], odd[order[-3:]] = 2, 0
-    assert fit_ordinal_maps(scores, odd, 3, masks=masks)[1].slope > 0
+    assert fit_ordinal_maps(scores, odd, 3, masks=masks)[0].slope > 0
 
 
 def test_an_empty_resample_has_a_map_and_no_labels_are_refused():
     scores, codes = np.arange(10.0), np.arange(10) // 4
-    _, empty = fit_ordinal_maps(scores, codes, 3, masks=np.zeros((1, 10), dtype=bool))
+    (empty,) = fit_ordinal_maps(scores, codes, 3, masks=np.zeros((1, 10), dtype=bool))
     np.testing.assert_allclose(np.exp(empty.log_proba(scores)).mean(axis=0), 1 / 3, atol=0.05)
     with pytest.raises(ValueError, match="y must have a label for at least one row with a finite score"):
         fit_ordinal_maps(scores, np.full(10, -1), 3)
@@ -181,3 +181,15 @@ def test_an_outlier_does_not_turn_the_scores_round():
     (fitted,) = fit_ordinal_maps(scores, codes, 3)
     assert fitted.knots is not None
     assert np.corrcoef(fitted.log_proba(scores)[:, 2], codes)[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_a_fit_from_a_map_of_other_rows_is_the_same(odd):
+    rng = np.random.default_rng(10)
+    scores, codes = draw(rng, 400, 4)
+    scores = np.exp((scores - 50) / 6) if odd else scores
+    (fitted,) = fit_ordinal_maps(scores, codes, 4)
+    far = replace(fitted, slope=2 * fitted.slope, intercepts=1.5 * fitted.intercepts - 0.3)
+    (again,) = fit_ordinal_maps(scores, codes, 4, start=far)
+    assert again.slope == pytest.approx(fitted.slope, rel=1e-5)
+    np.testing.assert_allclose(again.intercepts, fitted.intercepts, rtol=1e-5, atol=1e-5)

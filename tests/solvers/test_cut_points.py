@@ -12,7 +12,15 @@ from laws.solver_promises import objective_of
 from metricwise.metrics.aim import make_objective
 from metricwise.metrics.averages import group_outputs
 from metricwise.solvers import cut_points
-from metricwise.solvers.cut_points import ScoreProfile, SortedScores, average_thresholds, best_of_linear, search_cuts
+from metricwise.solvers.cut_points import (
+    ScoreProfile,
+    SortedScores,
+    average_thresholds,
+    best_of_linear,
+    search_cuts,
+    search_shown_cuts,
+    search_stack,
+)
 
 # Metrics without a programme, which are climbed.
 CLIMBED = ("mcc", "min_recall", "Minimum")
@@ -141,7 +149,7 @@ def test_linear_gains_match_a_linear_programme(k):
         mass = rng.random((7, k))
         gain = rng.normal(size=(k, k))
         cumulative = np.vstack([np.zeros(k), np.cumsum(mass, axis=0)])
-        cuts = best_of_linear(cumulative, gain)
+        (cuts,) = best_of_linear(cumulative.T[None], gain[None])
         rows = mass @ gain  # (7, k): what a score gains by each grade
         # x[u, j] = 1 if score u is above cut j: gains rows[u, 0] + sum_j x[u, j] * (rows[u, j + 1] - rows[u, j])
         index = np.arange(7 * (k - 1)).reshape(7, k - 1)
@@ -210,15 +218,64 @@ def test_ratios_that_are_undefined_at_a_positive_numerator_are_not_called_exact(
 def test_profiles_count_labels_probabilities_and_half_of_each():
     scores = np.array([2.0, 1.0, 2.0, 3.0])
     codes = np.array([0, 1, 1, -1])
-    proba = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0], [0.0, 1.0]])
+    proba = np.array([[[0.25, 0.75], [0.75, 0.25], [0.0, 1.0]]])
     weight = np.array([1.0, 2.0, 1.0, 1.0])
     rows = SortedScores.read(scores)
-    labels, expected = rows.by_labels(codes, 2, weight), rows.by_probabilities(proba, weight)
+    labels = rows.by_labels(codes, 2, weight)
+    expected = rows.stack_of_probabilities(proba, weight[None]).profile(0)
     np.testing.assert_array_equal(labels.scores, [1.0, 2.0])
     np.testing.assert_array_equal(labels.mass, np.array([[0, 2], [1, 1]]) / 4)
     np.testing.assert_array_equal(expected.mass, np.array([[0.5, 1.5], [1.5, 0.5], [0, 1]]) / 5)
-    both = rows.by_both(codes, proba, weight)
+    both = rows.stack_of_both(codes, proba, weight[None]).profile(0)
     np.testing.assert_array_equal(both.mass, np.array([[0.25, 1.75], [1.25, 0.75]]) / 4)
+
+
+def test_merged_scores_are_parts_of_about_as_many_rows_at_their_mean():
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.normal(size=997), [0.5, 0.5, 0.5])
+    merged = SortedScores.read(scores).merged(50)
+    assert (np.diff(merged.scores) > 0).all()
+    assert set(np.bincount(merged.place)) <= {17, 18, 19, 20, 21, 22, 23}
+    np.testing.assert_allclose(merged.scores, [scores[merged.place == part].mean() for part in range(50)])
+    assert SortedScores.read(scores).merged(1000).scores.tolist() == np.unique(scores).tolist()
+
+
+@pytest.mark.parametrize("name", ["quadratic_kappa", "accuracy", "macro_f1", "g_mean", "mcc"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_stack_has_the_thresholds_of_its_profiles(name, weighted):
+    """Of resamples, in one of which a grade is missing; beside a search of the rows of each alone."""
+    rng = np.random.default_rng(3)
+    n, k = 50, 4
+    scores = rng.normal(size=n).round(1 if weighted else 6)
+    codes = np.digitize(scores + 0.7 * rng.normal(size=n), [-1.0, 0.0, 1.0])
+    masks = rng.random((4, n)) < 0.6
+    masks[1] &= codes != 2
+    weights = masks * (rng.random(n) + 0.5) if weighted else masks
+
+    def bind(stack):
+        n_groups = len(stack.priors)
+        total = np.ones(n_groups)
+        grouping = group_outputs("macro", total, np.full(n_groups, k), total)
+        return make_objective(make(name, k), grouping, stack.priors, np.full(n_groups, k))
+
+    thresholds = search_stack(SortedScores.read(scores).stack_of_labels(codes, k, weights), bind)
+    for mask, weight, ends in zip(masks, weights, thresholds, strict=True):
+        stack = SortedScores.read(scores[mask]).stack_of_labels(codes[mask], k, weight[None, mask])
+        alone = search_shown_cuts(stack.profile(0), bind(stack))
+        np.testing.assert_array_equal(ends, stack.profile(0).thresholds(alone.cuts))
+
+
+def test_a_sum_over_grades_of_many_scores_comes_close_to_that_of_all_pairs():
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=400)
+    codes = np.digitize(2 * scores + rng.logistic(size=400), [-2.0, 0.0, 1.5])
+    stack = SortedScores.read(scores).stack_of_labels(codes, 4, np.ones((1, 400)))
+    objective = objective_of(make("macro_f1", 4), stack.priors[0])
+    best = search_cuts(stack.profile(0), objective).value
+    (near,) = search_stack(stack, lambda _: objective, max_paired_scores=32)
+    cuts = np.searchsorted(stack.scores, near)
+    (value,) = objective.values(stack.profile(0).confusions(cuts[None]))
+    assert best - 0.005 <= value <= best + 1e-12
 
 
 def test_thresholds_lie_between_scores_even_where_no_number_does():

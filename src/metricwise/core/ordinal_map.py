@@ -5,7 +5,7 @@ Must not know labels or how the map is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InvalidParameter, entry_point
 
-__all__ = ["OrdinalMap"]
+__all__ = ["OrdinalMap", "proba_of_maps"]
 
 FloatArray = NDArray[np.float64]
 
@@ -121,9 +121,10 @@ class OrdinalMap:
         scores = np.asarray(scores, dtype=np.float64)
         with np.errstate(over="ignore"):
             odds = self.slope * self.change_unit(scores)[:, None] - self.intercepts
-        out = np.tile(self._log_widths, (len(scores), 1))
-        out[:, 1:] -= np.logaddexp(0.0, -odds)  # above the intercept below
-        out[:, :-1] -= np.logaddexp(0.0, odds)  # below the intercept above
+        smaller = np.log1p(np.exp(-np.abs(odds)))
+        out = np.repeat(self._log_widths[None], len(scores), axis=0)
+        out[:, 1:] -= smaller + np.maximum(-odds, 0.0)  # log(1 + exp(-odds)): above the intercept below
+        out[:, :-1] -= smaller + np.maximum(odds, 0.0)  # log(1 + exp(odds)): below the intercept above
         return out
 
     def grid(self, n_points: int) -> FloatArray:
@@ -156,6 +157,22 @@ class OrdinalMap:
         return isinstance(other, OrdinalMap) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
+
+
+def proba_of_maps(maps: Sequence[OrdinalMap], scores: FloatArray) -> FloatArray:
+    """Return the probabilities (R, N, K) of the grades at scores (N,) by maps that differ in slope and intercepts only.
+
+    Grades come before scores in memory.
+    """
+    slopes = np.array([fitted.slope for fitted in maps])[:, None, None]
+    intercepts = np.stack([fitted.intercepts for fitted in maps])[:, :, None]
+    with np.errstate(over="ignore"):
+        odds = slopes * maps[0].change_unit(scores) - intercepts
+    above = 0.5 + 0.5 * np.tanh(0.5 * odds)  # the sigmoid, which is faster so
+    proba = np.empty((len(maps), maps[0].n_classes, len(scores)))
+    proba[:, 0], proba[:, -1] = 1 - above[:, 0], above[:, -1]
+    np.subtract(above[:, :-1], above[:, 1:], out=proba[:, 1:-1])
+    return proba.swapaxes(1, 2)
 
 
 def _rising(values: ArrayLike | None, name: str) -> FloatArray:
