@@ -375,3 +375,37 @@ def test_argmax_of_one_score_is_a_rule_of_cut_points_too():
     if solution.outcome is mw.solvers.Outcome.ARGMAX:
         assert (solution.predict(noise) == argmax).all()
         assert solution.value == solution.baseline
+
+
+def test_infinite_scores_are_of_the_grades_at_the_ends():
+    score = SCORE.copy()
+    score[GRADE == 3] = np.where(np.arange((GRADE == 3).sum()) % 5 == 0, np.inf, score[GRADE == 3])
+    score[np.flatnonzero(GRADE == 0)[:5]] = -np.inf
+    for strategy in (None, LABELS):
+        rule = mw.optimize(score, GRADE, "quadratic_kappa", input="scores", strategy=strategy).rule
+        assert rule.predict([-np.inf, np.inf]).tolist() == [0, 3]
+        np.testing.assert_array_equal(rule.calibrated(np.array([-np.inf, np.inf])), [[1, 0, 0, 0], [0, 0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y": SCORE}, "y must hold grades, far fewer than its 900 rows, .*got 900 distinct labels"),
+        ({"y": GRADE, "input": "probabilities"}, "For one score of ordered classes, .*pass input='scores'"),
+    ],
+)
+def test_what_is_no_grade_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        mw.optimize(SCORE, metric="accuracy", **{"input": "scores", **options})
+
+
+def test_a_rule_of_one_score_refuses_more_columns():
+    rule = mw.WeightedRule.from_cut_points([0.5, 1.5], input="scores")
+    with pytest.raises(ValueError, match=r"one score for each row, shape \(N,\), got shape \(4, 3\)"):
+        rule.predict(np.zeros((4, 3)))
+
+
+def test_rules_behind_the_map_of_one_score_are_described_along_it():
+    rule = mw.optimize(SCORE, GRADE, "accuracy", abstain=0.4, input="scores").rule
+    assert rule.describe().splitlines()[1].startswith("By the score: 0 up to -")
+    assert "abstain: -1 up to" in rule.describe()

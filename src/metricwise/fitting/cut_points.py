@@ -101,7 +101,10 @@ def fit_cut_points(task: FitTask) -> FittedRule:
         fitted = _fit_all(problem, task.recipes[best], metadata)
     return replace(
         fitted,
-        notes=(*fitted.notes, *note_list(NoteKind.SELECTION, describe_choice(name, gain, candidates))),
+        notes=(
+            *fitted.notes,
+            *note_list(NoteKind.SELECTION, describe_choice(name, gain, candidates, "The most probable class")),
+        ),
         gain=gain or Gain(0.0, 0.0, 0.0),
         value_on_new_rows=value,
         candidates=candidates,

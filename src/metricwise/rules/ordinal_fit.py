@@ -32,6 +32,7 @@ _MIN_GAIN = 3.0  # nats of likelihood for which the map is given these knots
 _SMOOTHING = 1.0  # rows, spread over all scores and grades
 _PRIOR_DEVIATION = 2.0  # of the logarithm of the slope per standard deviation of the score, around 0
 _REVERSED = 3.0  # standard errors below 0 from which a slope is taken for one of scores the wrong way round
+_INFINITE_SCORE = 1e30  # from which on a score stands for infinity
 _MAX_STEPS = 60
 _TOL = 1e-6  # nats of penalised likelihood that a last step would gain, of all rows together; it is taken unchecked
 _RESAMPLE_TOL = 1e-3  # the same of a resample: what the last step leaves is far below what resamples differ by
@@ -96,7 +97,7 @@ def fit_ordinal_maps(
     >>> round(fitted.slope, 1), fitted.intercepts.round(1)
     (2.0, array([-1.,  1.]))
     """
-    used = (codes >= 0) & np.isfinite(scores)
+    used = (codes >= 0) & (np.abs(scores) < _INFINITE_SCORE)
     if weight is not None:
         used &= weight > 0
     if not used.any():
