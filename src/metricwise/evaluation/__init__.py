@@ -54,8 +54,6 @@ FloatArray = NDArray[np.float64]
 
 _SCORES_NOTE = "Scores have no argmax of their own: it is the most probable class by the rule's map to probabilities."
 _FITTED_NOTE = "Scores have no argmax of their own: it is the most probable class by a map fitted to these rows."
-    "Scores have no argmax of their own: it is the most probable class by a map that is fitted to these rows."
-)
 
 
 @entry_point("evaluate")
