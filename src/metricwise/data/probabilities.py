@@ -96,6 +96,7 @@ def read_proba(
         )
     counts = _class_counts(blocks, classes)
     if row_input.graded:
+        _check_one_score(blocks[0], classes)
         return graded_logits(_read_logits(blocks, counts, row_input, first_row, remedies, check), row_input, classes)
     if row_input.is_logits:
         return _read_logits(blocks, counts, row_input, first_row, remedies, check)
@@ -123,6 +124,13 @@ def _read_logits(
         for block, span in result.spans()
     )
     return replace(result, blocks=tuple(read))
+
+
+def _check_one_score(block: NDArray[Any], classes: Any) -> None:
+    """Refuse numbers for each class, and several scores."""
+    if block.ndim != 2 or block.shape[1] != 1:
+        got = (len(block), *block.shape[1 if block.ndim == 2 else 2 :])
+        raise InvalidParameter("proba", f"have shape (N,), one score of each row for all {len(classes)} classes", got)
 
 
 def graded_logits(proba: Probabilities, row_input: Input, classes: Any) -> Probabilities:
