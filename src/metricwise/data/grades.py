@@ -57,7 +57,7 @@ def _check_complete(parameter: str, labels: list[Any], kind: str, needed: Sequen
         raise InvalidParameter(parameter, f"hold all {kind}, {listed(needed)}", listed(labels))
 
 
-def _sorted_by_value(labels: Sequence[Any]) -> list[Any]:
+def _sorted_by_value(labels: list[Any]) -> list[Any]:
     """Return numbers or dates in their order; refuse labels that have none."""
     if not all(isinstance(label, (int, float, np.datetime64)) for label in labels):
         raise InvalidParameter(
