@@ -401,7 +401,7 @@ def test_what_is_no_grade_is_refused(options, message):
 
 def test_a_rule_of_one_score_refuses_more_columns():
     rule = mw.WeightedRule.from_cut_points([0.5, 1.5], input="scores")
-    with pytest.raises(ValueError, match=r"one score for each row, shape \(N,\), got shape \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"have shape \(N,\), one score of each row for all 3 classes, got \(4, 3\)"):
         rule.predict(np.zeros((4, 3)))
 
 

@@ -618,3 +618,32 @@ def test_groups_keep_their_names_whatever_holds_them():
         found = read_sensitive_features(values, 5)
         assert [found.groups.names[code] for code in found.codes] == words
         assert list(found.groups.names) == sorted(set(words))
+
+
+@pytest.fixture(scope="module")
+def graded_rows():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 400)
+    return y + rng.normal(scale=0.8, size=400), y, np.array(["a", "b"])[rng.integers(0, 2, 400)]
+
+
+def test_groups_of_one_score_have_the_values_of_its_cut_points(graded_rows):
+    scores, y, group = graded_rows
+    solution = mw.optimize(scores, y, "accuracy", input="scores", sensitive_features=group, random_state=0)
+    assert isinstance(solution.rule, mw.CutPointRule)
+    decided = solution.predict(scores)
+    for name, values in solution.by_group.items():
+        assert values["accuracy"].value == pytest.approx(np.mean((decided == y)[group == name]), abs=1e-12)
+
+
+def test_constraints_about_groups_of_one_score(graded_rows):
+    scores, y, group = graded_rows
+    options = {"subject_to": "accuracy gap <= 0.1", "sensitive_features": group, "confidence": None}
+    solution = mw.optimize(scores, y, "accuracy", input="scores", random_state=0, **options)
+    decided = solution.rule.distribution(scores, sensitive_features=group)
+    right = decided[np.arange(len(y)), y]
+    gap = abs(right[group == "a"].mean() - right[group == "b"].mean())
+    assert solution.value == pytest.approx(right.mean(), abs=1e-12)
+    assert gap <= 0.1 + 1e-9
+    restored = mw.GroupedRule.from_json(solution.rule.to_json())
+    assert restored == solution.rule

@@ -294,3 +294,29 @@ def test_argmax_that_is_far_from_all_scores_does_not_stretch_the_axis():
     assert np.ptp(curve.position) < 15 * np.ptp(weak)
     assert curve.values["f1"][curve.plain] == pytest.approx(solution.baseline)
     assert curve.values["f1"][curve.chosen] == pytest.approx(solution.value)
+
+
+@pytest.fixture(scope="module")
+def graded():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 300)
+    scores = y + rng.normal(scale=0.8, size=300)
+    return scores, mw.optimize(scores, y, "macro_f1", input="scores", random_state=0)
+
+
+def test_the_reachable_set_marks_cut_points_by_their_expected_recalls(graded):
+    scores, solution = graded
+    eta, decided = solution.rule.calibrated(scores), solution.predict(scores)
+    recalls = [float(eta[decided == k, k].sum() / eta[:, k].sum()) for k in (0, 2)]
+    from_rule = mw.displays.FeasibleSetDisplay.from_predictions(scores, solution.rule)
+    np.testing.assert_allclose(from_rule.points["rule"], recalls, atol=1e-9)
+    fitted = mw.displays.FeasibleSetDisplay.from_solution(solution)
+    np.testing.assert_allclose(fitted.points["rule"], recalls, atol=1e-9)
+    by_hand = mw.WeightedRule.from_cut_points([0.5, 1.5], input="scores")
+    with pytest.raises(mw.InvalidParameter, match="rule must map scores to probabilities, which rules by hand do not"):
+        mw.displays.FeasibleSetDisplay.from_predictions(scores, by_hand)
+
+
+def test_one_score_has_no_regions_of_a_triangle(graded):
+    with pytest.raises(mw.InvalidParameter, match="got one score for all of them, whose regions are intervals"):
+        mw.displays.DecisionRegionsDisplay.from_rule(graded[1].rule)

@@ -346,3 +346,16 @@ def test_an_estimator_decides_by_a_rule_by_hand():
     model = mw.FixedRuleClassifier(LogisticRegression(), rule.to_dict()).fit(X, y)
     expected = np.digitize(model.predict_proba(X) @ np.arange(3), [0.6, 1.3])
     np.testing.assert_array_equal(model.predict(X), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input": "scores", "grades": [1, 2, 3]}, r"from_cut_points: grades must be left out if input='scores'"),
+        ({"input": "scores", "output_names": ["a"]}, r"from_cut_points: output_names must be left out"),
+        ({"input": "logits"}, r"more than two need one score .* got \[3\] classes and input='logits'"),
+    ],
+)
+def test_cut_points_of_a_score_are_of_one_output(options, message):
+    with pytest.raises(mw.InvalidParameter, match=message):
+        mw.WeightedRule.from_cut_points([0.5, 1.5], **options)

@@ -8,6 +8,7 @@ import pytest
 import metricwise as mw
 import worlds
 from metricwise.core.losses import Loss
+from metricwise.core.ordinal_map import OrdinalMap
 from metricwise.rules import TemperatureScaling
 from metricwise.solvers.sweep import threshold_loss
 
@@ -89,6 +90,17 @@ def test_weights_of_several_classes_say_how_probabilities_come_about(kind, tempe
     with_bias = mw.WeightedRule(rule.loss, rule.classes, shifted, input=kind)
     assert "+ c) first (t = " in with_bias.describe()
     assert "factors 0: 0.5, 1: 1, 2: 2)." in with_bias.describe()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "end"), [(1.0, "first."), (0.5, "first, recalibrated by a temperature of 0.5.")]
+)
+def test_one_score_becomes_probabilities_by_proportional_odds(temperature, end):
+    link = TemperatureScaling(np.array([temperature]), np.zeros((1, 3)), 0.0)
+    ordinal = OrdinalMap(2.0, np.array([-1.0, 1.0]))
+    rule = mw.WeightedRule(Loss.argmax(3), (np.arange(3),), link, input="scores", ordinal_map=ordinal)
+    line = rule.describe().splitlines()[1]
+    assert line == f"The score is mapped to the probabilities of all classes by proportional odds {end}"
 
 
 def test_log_probabilities_are_probabilities_without_a_map():

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, argument, mention, shown
-from ..core.inputs import identity
+from ..core.inputs import Input
 from ..core.schema import Schema
 from ..data.assignment import warn_of_assignment
 from ..data.frames import warn_of_order
 from ..data.labels import Labels
 from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
-from ..data.probabilities import graded_logits
 from ..data.row_spec import RowSpec
 from ..data.sensitive import Groups, read_sensitive
 from ..data.sources.base import SourceBase
@@ -27,8 +26,7 @@ from ..inference.dependence import in_stretches
 from ..inference.judge import trial_influences
 from ..oracles.problem import InMemory, Problem
 from ..rules.calibration_fit import LINK_ROWS
-from ..rules.ordinal_fit import fit_ordinal_maps
-from ..rules.score_map import fit_score_map
+from ..rules.score_map import fit_input, map_scores
 
 __all__ = ["check_constraints", "make_problem", "open_problem", "open_source", "read_seed"]
 
@@ -60,22 +58,13 @@ def open_source(rows: RowSpec) -> tuple[Schema, SourceBase]:
         )
     some = source.sample(LINK_ROWS)
     assert some.codes is not None
-    if schema.input.graded:
-        assert some.proba.scores is not None
-        scores = (some.proba.scores, some.codes[:, 0], schema.width, some.weight)
-        (ordinal,) = fit_ordinal_maps(*scores, frequency=some.frequency)
-        schema = replace(schema, input=replace(schema.input, base=identity(1, schema.width), ordinal=ordinal))
-    else:
-        base = fit_score_map(some.proba, some.codes, some.weight, some.frequency, schema.input)
-        schema = replace(schema, input=replace(schema.input, base=base))
-    return schema, source.map(partial(_with_map, schema)).described(schema)
+    schema = replace(schema, input=fit_input(some.proba, some.codes, some.weight, some.frequency, schema.input))
+    return schema, source.map(partial(_with_map, schema.input)).described(schema)
 
 
-def _with_map(schema: Schema, rows: Any) -> Any:
+def _with_map(row_input: Input, rows: Any) -> Any:
     """Return rows of scores behind their map."""
-    if schema.input.graded:
-        return replace(rows, proba=graded_logits(rows.proba, schema.input, schema.classes[0]))
-    return replace(rows, proba=rows.proba.linked(schema.input.base))
+    return replace(rows, proba=map_scores(rows.proba, row_input))
 
 
 def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) -> tuple[Problem, Groups | None]:

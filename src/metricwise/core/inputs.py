@@ -83,6 +83,10 @@ class Input:
         """Return the same of some outputs, given by position."""
         return self if self.base is None else replace(self, base=self.base.part(outputs, width))
 
+    def of_classes(self) -> Input:
+        """Return the same of numbers for each class: of one score, the logits that were made of it."""
+        return self if not self.graded else replace(self, graded=False, ordinal=None)
+
 
 PROBABILITIES = Input()
 

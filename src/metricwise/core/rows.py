@@ -145,7 +145,7 @@ class Rows:
         link = (
             None if proba.link is None else proba.link.part(np.tile(np.arange(proba.n_outputs), n_groups), proba.width)
         )
-        shown = Probabilities(proba.blocks * n_groups, np.tile(proba.n_classes, n_groups), link)
+        shown = Probabilities(proba.blocks * n_groups, np.tile(proba.n_classes, n_groups), link, proba.scores)
         if self.codes is None:
             mass = np.repeat(inside, proba.n_outputs, axis=1)
             return replace(self, proba=shown, mass=mass)

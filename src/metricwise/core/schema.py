@@ -106,7 +106,7 @@ class Schema:
             multioutput=True,
             n_groups=self.n_groups * n_groups,
             order=None if self.order is None else self.order * n_groups,
-            input=self.input.of_outputs(np.tile(np.arange(self.n_outputs), n_groups), self.width),
+            input=self.input.of_classes().of_outputs(np.tile(np.arange(self.n_outputs), n_groups), self.width),
         )
 
     @property

@@ -5,12 +5,13 @@ Must not know metrics or rules.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import InvalidParameter, argument, listed
-from ..core.labels import drop_missing, in_scale_order, per_output, python_label, sorted_labels, unique
+from ..core.labels import drop_missing, in_scale_order, per_output, python_label, python_labels, sorted_labels, unique
 from .frames import categories_of, read_table, shape_of, table_columns
 from .row_spec import RowSpec
 
@@ -33,14 +34,11 @@ def grades_of(spec: RowSpec) -> list[Any] | None:
     if len(columns) != 1 or len(shape_of(spec.y)) == 2:
         return None
     observed = unique(drop_missing(columns[0]))[0]
-    declared = None if spec.classes is None else [python_label(label) for label in per_output(spec.classes, 1)[0]]
-    labels = observed if declared is None else declared
-    if spec.order is not None and declared is None:
-        labels = [python_label(label) for label in per_output(spec.order, 1, "order")[0] or labels]
-    categories = categories_of(spec.y)
-    if categories is not None and categories[0] is not None and declared is None and categories[0].ordered:
-        labels = [python_label(label) for label in categories[0].labels]
-    if len(labels) <= 2:
+    declared, order = _listed_labels(spec.classes, "classes"), _listed_labels(spec.order, "order")
+    categories = (categories_of(spec.y) or [None])[0]
+    scale = python_labels(categories.labels) if categories is not None and categories.ordered else None
+    labels = next(known for known in (declared, order, scale, observed) if known is not None)
+    if len(labels) <= 2 and (declared is not None or len(observed) <= 2):
         return None
     n_rows = len(columns[0])
     if declared is None and len(labels) > max(_MAX_GRADES, n_rows * _MAX_GRADE_SHARE):
@@ -50,18 +48,33 @@ def grades_of(spec: RowSpec) -> list[Any] | None:
             f"{len(labels)} distinct labels",
             "turn numbers into grades first, for instance with np.digitize",
         )
-    unknown = [label for label in observed if label not in labels]
-    if unknown:
-        name = "order" if declared is None else "classes"
-        raise InvalidParameter(name, f"hold all labels of y, {listed(observed)}", f"{listed(labels)}")
-    if spec.order is not None:
-        return [python_label(label) for label in per_output(spec.order, 1, "order")[0] or labels]
-    scale = None if categories is None else in_scale_order(labels, categories[0])
-    if scale is None and not all(isinstance(label, (int, float, np.datetime64)) for label in labels):
+    _check_complete("order" if declared is None else "classes", labels, "labels of y", observed)
+    if order is not None:
+        _check_complete("order", order, "classes", labels)
+        _check_complete("classes", labels, "labels of order", order)
+        return order
+    return in_scale_order(labels, categories) or _sorted_by_value(labels)
+
+
+def _listed_labels(labels: Any, parameter: str) -> list[Any] | None:
+    """Return the labels of the one output as Python objects; None if there are none."""
+    listing = per_output(labels, 1, parameter)[0]
+    return None if listing is None else [python_label(label) for label in listing]
+
+
+def _check_complete(parameter: str, labels: list[Any], kind: str, needed: Sequence[Any]) -> None:
+    """Refuse a list that lacks some of the labels that are needed."""
+    if any(label not in labels for label in needed):
+        raise InvalidParameter(parameter, f"hold all {kind}, {listed(needed)}", listed(labels))
+
+
+def _sorted_by_value(labels: list[Any]) -> list[Any]:
+    """Return numbers or dates in their order; refuse labels that have none."""
+    if not all(isinstance(label, (int, float, np.datetime64)) for label in labels):
         raise InvalidParameter(
             "order",
             f"give the classes from the lowest to the highest if one column of scores is for {len(labels)} classes",
             f"{listed(labels)} without an order",
             f"pass {argument('order')}, or scores of shape (N, {len(labels)}), a column for each class",
         )
-    return scale or sorted_labels(labels)
+    return sorted_labels(labels)

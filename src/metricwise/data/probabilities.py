@@ -96,7 +96,9 @@ def read_proba(
         )
     counts = _class_counts(blocks, classes)
     if row_input.graded:
-        return graded_logits(_read_logits(blocks, counts, row_input, first_row, remedies, check), row_input, classes)
+        _check_one_score(blocks[0], classes)
+        scores = _read_logits(blocks, counts, row_input, first_row, remedies, check)
+        return graded_logits(scores, row_input, len(classes))
     if row_input.is_logits:
         return _read_logits(blocks, counts, row_input, first_row, remedies, check)
     result = Probabilities(tuple(blocks), counts)
@@ -125,7 +127,14 @@ def _read_logits(
     return replace(result, blocks=tuple(read))
 
 
-def graded_logits(proba: Probabilities, row_input: Input, classes: Any) -> Probabilities:
+def _check_one_score(block: NDArray[Any], classes: Any) -> None:
+    """Refuse numbers for each class, and several scores."""
+    if block.ndim != 2 or block.shape[1] != 1:
+        got = (len(block), *block.shape[1 if block.ndim == 2 else 2 :])
+        raise InvalidParameter("proba", f"have shape (N,), one score of each row for all {len(classes)} classes", got)
+
+
+def graded_logits(proba: Probabilities, row_input: Input, n_classes: int) -> Probabilities:
     """Return the logits of ordered classes that one score stands for; the score alone before its map is fitted.
 
     Parameters
@@ -134,19 +143,14 @@ def graded_logits(proba: Probabilities, row_input: Input, classes: Any) -> Proba
         A single column of scores, or what this has made of it before.
     row_input : Input
         Graded.
-    classes : array-like of K labels
-        From the lowest to the highest.
+    n_classes : int
     """
-    block = proba.blocks[0]
-    if proba.scores is None and block.shape[1:] != (1,):
-        shape = (len(block), *(size for size in block.shape[1:] if size > 1))
-        raise InvalidParameter("proba", "have one score for each row, shape (N,)", f"shape {shape}")
-    scores = block[:, 0] if proba.scores is None else proba.scores
-    counts = np.array([len(classes)], dtype=np.intp)
+    scores = proba.blocks[0][:, 0] if proba.scores is None else proba.scores
+    counts = np.array([n_classes], dtype=np.intp)
     if row_input.ordinal is None:
-        return Probabilities((scores[:, None],), counts, identity(1, len(classes)), scores)
+        return Probabilities((scores[:, None],), counts, identity(1, n_classes), scores)
     logits = np.maximum(row_input.ordinal.log_proba(scores), -MAX_LOGIT[8])
-    return Probabilities((logits[:, None, :],), counts, identity(1, len(classes)), scores)
+    return Probabilities((logits[:, None, :],), counts, identity(1, n_classes), scores)
 
 
 def _float_array(values: Any) -> NDArray[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, check_removed, listed, mention, shown
-from ..core.inputs import Input, identity
+from ..core.inputs import Input
 from ..core.labels import Scales, python_labels
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -24,7 +24,6 @@ from ..data.classes import kept_order
 from ..data.frames import column_names, is_frame, is_lazy, is_table, is_two_dimensional, position_named
 from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
-from ..data.probabilities import graded_logits
 from ..data.row_spec import InTime, RowSpec
 from ..data.single_column import is_single
 from ..data.sources.memory import MemorySource
@@ -39,9 +38,8 @@ from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
 from ..rules.base import Rule
 from ..rules.load import as_rule
-from ..rules.ordinal_fit import fit_ordinal_maps
 from ..rules.reading import says_single
-from ..rules.score_map import fit_score_map
+from ..rules.score_map import fit_input, map_scores
 
 __all__ = [
     "Rule",
@@ -189,15 +187,9 @@ def _behind_fitted_map(data: Data) -> Data:
     """Return single columns of scores behind a map that is fitted to their labels, where no rule has one."""
     rows, schema = data.rows, data.schema
     assert rows.codes is not None
-    if schema.input.graded:
-        assert rows.proba.scores is not None
-        (ordinal,) = fit_ordinal_maps(rows.proba.scores, rows.codes[:, 0], schema.width, rows.weight)
-        row_input = replace(schema.input, base=identity(1, schema.width), ordinal=ordinal)
-        proba = graded_logits(rows.proba, row_input, schema.classes[0])
-    else:
-        base = fit_score_map(rows.proba, rows.codes, rows.weight, rows.frequency, schema.input)
-        row_input, proba = replace(schema.input, base=base), rows.proba.linked(base)
-    return replace(data, rows=replace(rows, proba=proba), schema=replace(schema, input=row_input))
+    row_input = fit_input(rows.proba, rows.codes, rows.weight, rows.frequency, schema.input)
+    mapped = replace(rows, proba=map_scores(rows.proba, row_input))
+    return replace(data, rows=mapped, schema=replace(schema, input=row_input))
 
 
 def own_metric(rule: Any) -> str:

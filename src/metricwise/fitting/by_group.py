@@ -25,9 +25,8 @@ from ..metrics.one_vs_rest import OneVsRest
 from ..metrics.parameters import written
 from ..oracles.counts import Counts
 from ..oracles.problem import FitStrategy, Problem, mixed
+from ..rules.base import Rule, RuleRows
 from ..rules.grouped import GroupedRule, of_schema
-from ..rules.mixture import MixtureRule
-from ..rules.weighted import WeightedRule
 from ..solvers.constrained import InfeasibleError
 from ..solvers.result import Outcome
 from .constraints.search import Search
@@ -111,31 +110,35 @@ def _beside_aware(task: FitTask, recipe: FitStrategy, fitted: FittedRule) -> Fit
 # ------------------------------------------------------------------------------------------------- how groups fare
 
 
-def values_by_group(
-    problem: Problem, groups: Groups, rule: WeightedRule | MixtureRule
-) -> dict[Any, dict[str, Recorded]]:
+def values_by_group(problem: Problem, groups: Groups, rule: Rule) -> dict[Any, dict[str, Recorded]]:
     """Return the metric, the constrained metrics and the recorded ones for every group.
 
     The rule is in the user's labels, behind its link: of all outputs, or of all outputs once for every group.
     """
     n_groups, n_outputs = len(groups.names), problem.schema.n_outputs
     split = problem.by_group(n_groups, aware=True)
-    rules, shares = rule.flatten()
-    tile = np.tile(np.arange(n_outputs), n_groups)
-    if rules[0].n_outputs == n_outputs and n_groups > 1:
-        shares = shares if len(shares) == 1 else shares[tile]
-        link = None if rules[0].link is None else rules[0].link.of_outputs(tile)
-        losses = [part_rule.loss.map(lambda a: a if len(a) == 1 else a[tile]) for part_rule in rules]
-    else:
-        link, losses = rules[0].link, [part_rule.loss for part_rule in rules]
-    oracle = split.oracle("labels" if problem.labelled else "expected", link)
-    C = mixed(oracle.confusions(losses), shares)
+    shared = rule.n_outputs == n_outputs and n_groups > 1
+    oracle, C = _count_by_group(split, rule, n_groups if shared else 1)
     argmax = oracle.confusions([Loss.argmax(problem.schema.width)], linked=False)[0]
     out: dict[Any, dict[str, Recorded]] = {}
     for g, name in enumerate(groups.names):
         part = slice(g * n_outputs, (g + 1) * n_outputs)
         out[name] = _values(problem, oracle, part, C[part], argmax[part])
     return out
+
+
+def _count_by_group(split: Problem, rule: Rule, times: int) -> tuple[Counts, FloatArray]:
+    """Return the oracle of outputs once for every group, and the confusion of a rule whose outputs are repeated."""
+    counted: Any = "labels" if split.labelled else "expected"
+    tile = np.tile(np.arange(rule.n_outputs), times)
+    if not rule.is_flat:
+        oracle = split.oracle(counted)
+        return oracle, oracle.confusion_by(lambda rows: rule.decide(RuleRows(rows.proba, rows.start))[:, tile])
+    rules, shares = rule.flatten()
+    link = rules[0].link
+    oracle = split.oracle(counted, link if link is None or times == 1 else link.of_outputs(tile))
+    losses = [part.loss.map(lambda a: a if len(a) == 1 else a[tile]) for part in rules]
+    return oracle, mixed(oracle.confusions(losses), shares if len(shares) == 1 else shares[tile])
 
 
 def _values(problem: Problem, oracle: Counts, part: slice, C: FloatArray, argmax: FloatArray) -> dict[str, Recorded]:

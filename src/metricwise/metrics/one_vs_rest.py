@@ -55,6 +55,8 @@ class Terms(NamedTuple):
         if self.total != 0:
             counted.append(self.total * true.sum(axis=-1, keepdims=True))
         value = reduce(np.add, counted) if counted else np.zeros(())
+        if value.shape == hit.shape == true.shape == predicted.shape:  # as always but for terms of one share
+            return np.asarray(value)
         return np.broadcast_to(value, np.broadcast_shapes(hit.shape, true.shape, predicted.shape))
 
     def matrix(self, n_classes: int, k: int) -> FloatArray:
@@ -228,7 +230,7 @@ class ClassRatio(OneVsRest):
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
         above, below = self.numerator, self.denominator
         denominator = below.of(hit, true, predicted)
-        value = self.values(hit, true, predicted)
+        value = divide(above.of(hit, true, predicted), denominator, self.zero_division)
         by_hit = divide(above.hit - value * below.hit, denominator)
         return Profile(value, by_hit, divide(above.predicted - value * below.predicted, denominator))
 

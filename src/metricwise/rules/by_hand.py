@@ -375,8 +375,12 @@ def _checked_grades(scale: list[float] | None, labels: list[Any], title: str) ->
 
 
 @entry_point("WeightedRule.from_cut_points")
-def by_score_cuts(cut_points: Any, classes: Any, row_input: str) -> Fields:
+def by_score_cuts(cut_points: Any, grades: Any, classes: Any, output_names: Any, row_input: str) -> Fields:
     """Return the fields of a rule of cut points that counts those below one score."""
+    for name, value in (("grades", grades), ("output_names", output_names)):
+        if value is not None:
+            must = f"be left out if {argument('input', row_input)}, because one score of one output has its own unit"
+            raise InvalidParameter(name, must, shown(value))
     cuts = _plain(cut_points)
     if not _of_numbers(cuts):
         raise InvalidType(

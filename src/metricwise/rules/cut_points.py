@@ -310,12 +310,12 @@ def _check(rule: CutPointRule) -> None:
             "for probabilities use WeightedRule.from_thresholds or WeightedRule.from_cut_points",
         )
     check_outputs(schema, rule.link, needs_link=False)
-    if schema.width > 2 and (schema.n_outputs > 1 or schema.input.kind == "log_proba"):
+    if schema.width > 2 and (schema.n_outputs > 1 or not schema.input.is_scores):
         raise InvalidParameter(
             "classes",
-            f"be two for each of several outputs and for {argument('input', 'log_proba')}, because more than two "
-            "need one score of a single output",
-            f"{schema.n_classes.tolist()} classes",
+            f"be two for each of several outputs and without {argument('input', 'scores')}, because more than two need "
+            "one score of a single output",
+            f"{schema.n_classes.tolist()} classes and {argument('input', rule.input)}",
         )
     if cuts.shape != (schema.n_outputs, schema.width - 1):
         raise InvalidParameter("cuts", f"have shape ({schema.n_outputs}, {schema.width - 1})", cuts.shape)

@@ -26,6 +26,7 @@ _MAX_CLASSES = 12
 _MIN_LOG_ODDS = 1e-15  # thresholds of smaller log-odds are 0 but for rounding
 _LARGE = 1000.0  # scores from here on have six digits rather than four
 _SINGULARS = {"logits": "logit", "log_proba": "log-probability", "scores": "score"}
+_ODDS_LINE = "The score is mapped to the probabilities of all classes by proportional odds first"
 
 
 def mixture_lines(rules: tuple[Any, ...], weights: FloatArray, metadata: RuleMetadata) -> list[str]:
@@ -281,10 +282,14 @@ def _map_lines(link: TemperatureScaling, schema: Schema, m: int, *, own_costs: b
     identical = t == 1 and not (bias - bias[0]).any()
     if len(labels) == 2 and not own_costs:
         return [] if identical else [_threshold_line(t, float(bias[1] - bias[0]), schema, labels)]
+    if identical and row_input.graded:
+        return [f"{_ODDS_LINE}."]
     if identical:
         return [] if row_input.kind == "log_proba" else [_softmax_line(row_input)]
     shifted = bool((bias - bias[0]).any())
     factors = f", factors {_listed(labels, _factors(bias))}" if shifted else ""
+    if row_input.graded:
+        return [f"{_ODDS_LINE}, recalibrated by a temperature of {t:.4g}{factors}."]
     return [f"{_mapped(row_input, shifted)} first (t = {t:.4g}{factors})."]
 
 

@@ -5,6 +5,7 @@ Must not know losses or metrics.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,38 @@ from .. import kernels
 from ..core.errors import InvalidParameter
 from ..core.inputs import Input, identity
 from ..core.probabilities import Probabilities
+from ..data.probabilities import graded_logits
 from .calibration_fit import SHRINKAGE, bound_logits, fit_scale
+from .ordinal_fit import fit_ordinal_maps
 
-__all__ = ["fit_score_map"]
+__all__ = ["fit_input", "fit_score_map", "map_scores"]
 
 FloatArray = NDArray[np.float64]
 
 _REVERSED_ERRORS = 3.0  # standard errors by which scores must fall with their class to be refused as reversed
 _SMOOTHING = 0.5  # rows of every class that are added to those that labels show
+
+
+def fit_input(
+    proba: Probabilities,
+    codes: NDArray[Any],
+    sample_weight: FloatArray | None,
+    frequency: FloatArray | None,
+    row_input: Input,
+) -> Input:
+    """Return the input of scores with their map to probabilities; parameters are those of :func:`fit_score_map`."""
+    if not row_input.graded:
+        return replace(row_input, base=fit_score_map(proba, codes, sample_weight, frequency, row_input))
+    assert proba.scores is not None
+    labelled = (proba.scores, codes[:, 0], proba.width, sample_weight)
+    (ordinal,) = fit_ordinal_maps(*labelled, frequency=frequency)
+    return replace(row_input, base=identity(1, proba.width), ordinal=ordinal)
+
+
+def map_scores(proba: Probabilities, row_input: Input) -> Probabilities:
+    """Return scores behind the map of an input from :func:`fit_input`."""
+    assert row_input.base is not None
+    return graded_logits(proba, row_input, proba.width) if row_input.graded else proba.linked(row_input.base)
 
 
 def fit_score_map(

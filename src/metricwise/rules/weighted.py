@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument, entry_point
+from ..core.errors import InvalidParameter, entry_point
 from ..core.inputs import Input
 from ..core.labels import python_label
 from ..core.losses import Loss
@@ -281,10 +281,7 @@ class WeightedRule(Rule):
         array([1, 2, 3])
         """
         if Input.of(input).is_logits:
-            if grades is not None or output_names is not None:
-                name = "grades" if grades is not None else "output_names"
-                raise InvalidParameter(name, f"be left out if {argument('input', input)}: one score has its own unit")
-            return CutPointRule(**by_hand.by_score_cuts(cut_points, classes, input))
+            return CutPointRule(**by_hand.by_score_cuts(cut_points, grades, classes, output_names, input))
         return cls(**by_hand.by_cut_points(cut_points, grades, classes, output_names))
 
     # ---------------------------------------------------------------------------------------------- decisions

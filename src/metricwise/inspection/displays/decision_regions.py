@@ -183,6 +183,13 @@ class DecisionRegionsDisplay:
     @classmethod
     def _of(cls, rule: Any, proba: Any = None, y: Any = None) -> Self:
         rule = read_rule(rule)
+        if rule.schema.input.graded:
+            raise InvalidParameter(
+                "rule",
+                "take numbers for each of three classes, whose regions fill a triangle",
+                "one score for all of them, whose regions are intervals",
+                "use ConfusionChangeDisplay or MetricCurveDisplay instead",
+            )
         if rule.n_outputs != 1 or rule.width != 3:
             raise InvalidParameter(
                 "rule",

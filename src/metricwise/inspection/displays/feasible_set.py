@@ -21,6 +21,7 @@ from ...metrics.base import Metric
 from ...metrics.linear import Recall
 from ...oracles.counts import Counts
 from ...oracles.problem import mixed
+from ...rules.base import RuleRows
 from ...rules.weighted import WeightedRule
 from ...theory.geometry import FeasibleSet
 from ..details import details_of
@@ -95,7 +96,7 @@ class FeasibleSetDisplay:
         x, y : metric or array-like of shape (K, K), optional
             Linear metrics, as in :meth:`metricwise.geometry.FeasibleSet.boundary_2d`. By default, the recalls of two
             classes; with more classes, accuracy, which argmax maximises, and the negative loss of the rule, which the
-            rule maximises.
+            rule maximises; cut points of a score have none.
         n : int, default=360
             Number of directions in which the outline is computed.
         ax : matplotlib Axes, optional
@@ -134,7 +135,7 @@ class FeasibleSetDisplay:
         ----------
         proba : array-like of shape (N,), (N, 2) or (N, K)
             Class probabilities; of a rule on logits or scores, these.
-        rule : WeightedRule or MixtureRule, optional
+        rule : WeightedRule, MixtureRule or CutPointRule, optional
             A rule to mark in addition to argmax.
         x, y, n, ax
             As in :meth:`from_solution`.
@@ -142,7 +143,13 @@ class FeasibleSetDisplay:
         **kwargs
             Passed to `plot`.
         """
-        link = None if rule is None else rule.flatten().link
+        if rule is not None and not rule.has_map:
+            raise InvalidParameter(
+                "rule",
+                "map scores to probabilities, which rules by hand do not",
+                remedy="use a rule from optimize, or FeasibleSetDisplay.from_predictions with probabilities alone",
+            )
+        link = None if rule is None else rule.shared_link
         read = read_proba(proba) if rule is None else rule.read(proba)
         base = None if rule is None else baseline_map(rule, read)
         read = read if base is None else read.linked(base)
@@ -159,7 +166,7 @@ class FeasibleSetDisplay:
         labels = [str(j) for j in range(k)] if rule is None else [str(v) for v in python_labels(rule.classes[0])]
         axes: list[Any]
         named: tuple[str, str]
-        if k > 2 and rule is not None and not rule.is_randomized and x is None and y is None:
+        if k > 2 and rule is not None and rule.is_flat and not rule.is_randomized and x is None and y is None:
             axes = ["accuracy", _score(rule)]
             named = ("accuracy", "negative loss of the rule, −⟨L, C⟩")
         else:
@@ -172,9 +179,8 @@ class FeasibleSetDisplay:
         points = {"argmax": _place(functionals, argmax_confusion)}
         normal = None
         if rule is not None:
-            parts = rule.flatten()
-            losses = parts.losses
-            points["rule"] = _place(functionals, mixed(oracle.confusions(losses), parts.shares))
+            losses, C = _counted(rule, oracle)
+            points["rule"] = _place(functionals, C)
             normal = _normal(functionals, losses[0].tensor()) if len(losses) == 1 else None
         return cls(feasible.boundary_2d(*axes, n=n), points, named, normal)
 
@@ -229,6 +235,14 @@ def _name(axis: Any, labels: list[str]) -> str:
         index = getattr(axis, "index", None)
         return axis.name if index is None else f"{axis.name} of {labels[index]}"
     return "⟨A, C⟩"
+
+
+def _counted(rule: Any, oracle: Counts) -> tuple[tuple[Loss, ...], FloatArray]:
+    """Return the losses of a rule, none for cut points of a score, and its confusion tensor."""
+    if rule.has_path and not rule.is_flat:
+        return (), oracle.confusion_by(lambda rows: rule.decide(RuleRows(rows.proba, rows.start)))
+    parts = rule.flatten()
+    return tuple(parts.losses), mixed(oracle.confusions(parts.losses), parts.shares)
 
 
 def _score(rule: WeightedRule) -> FloatArray:
