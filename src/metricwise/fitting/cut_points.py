@@ -48,8 +48,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
-# Scores, merged if there are more, of which all pairs are tried in a resample; cuts are then moved nearby. With 64, 128
-# and as many for each resample by itself macro-F1 on new rows was the same (54 random problems, 0.0001 +- 0.0001).
+# Scores, merged if there are more, of which all pairs are tried in a resample; cuts are then moved nearby. Macro-F1 on
+# new rows was above that with all pairs of up to 600 scores by 0.0002 +- 0.0006 with 64, and by 0.0006 +- 0.0006 with
+# 128 (six real sets, two regressors, 108 splits).
 _MAX_RESAMPLE_PAIRS = 64
 _MAX_RESAMPLE_SCORES = 2048  # more are merged in resamples, whose cuts vary by many more rows than are merged
 
