@@ -98,9 +98,11 @@ def test_weights_of_several_classes_say_how_probabilities_come_about(kind, tempe
 def test_one_score_becomes_probabilities_by_proportional_odds(temperature, end):
     link = TemperatureScaling(np.array([temperature]), np.zeros((1, 3)), 0.0)
     ordinal = OrdinalMap(2.0, np.array([-1.0, 1.0]))
-    rule = mw.WeightedRule(Loss.argmax(3), (np.arange(3),), link, input="scores", ordinal_map=ordinal)
+    rule = mw.CostRule((np.arange(3),), link, input="scores", ordinal_map=ordinal)
     line = rule.describe().splitlines()[1]
     assert line == f"The score is mapped to the probabilities of all classes by proportional odds {end}"
+    rule = mw.WeightedRule(Loss.argmax(3), (np.arange(3),), link, input="scores", ordinal_map=ordinal)
+    assert rule.describe().startswith("By the score: 0 up to -0.")
 
 
 def test_log_probabilities_are_probabilities_without_a_map():

@@ -49,7 +49,7 @@ class OrdinalMap:
     Examples
     --------
     >>> import numpy as np
-    >>> from metricwise.core.ordinal_map import OrdinalMap
+    >>> from metricwise.rules import OrdinalMap
     >>> np.exp(OrdinalMap(2.0, [-1.0, 1.0]).log_proba([0.0, 3.0])).round(3)
     array([[0.269, 0.462, 0.269],
            [0.001, 0.006, 0.993]])

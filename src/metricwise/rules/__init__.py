@@ -4,6 +4,7 @@ Weighted rules, mixtures of them, rules by sensitive group and by costs per row,
 Must not know metrics, oracles or solvers.
 """
 
+from ..core.ordinal_map import OrdinalMap
 from .base import LossMixture, Rule, RuleRows
 from .calibration import TemperatureScaling, prior_shift
 from .calibration_fit import fit_link, fit_links
@@ -20,6 +21,7 @@ __all__ = [
     "CostRule",
     "CutPointRule",
     "GroupedRule",
+    "OrdinalMap",
     "TemperatureScaling",
     "LossMixture",
     "MixtureRule",

@@ -244,10 +244,8 @@ def link_lines(link: TemperatureScaling | None, schema: Schema, m: int, *, own_c
     """Say what the link does before, for output m; with costs of its own for each row, there is no threshold."""
     if link is None:
         return []
-    if schema.input.graded:
-        if not own_costs:  # what is said is in the unit of the score
-            return []
-        return ["The score is mapped to probabilities of the classes first, by proportional odds."]
+    if schema.input.graded and not own_costs:  # what is said is in the unit of the score
+        return []
     if link.of_logits:
         return _map_lines(link, schema, m, own_costs=own_costs)
     t = float(link.temperature[m])

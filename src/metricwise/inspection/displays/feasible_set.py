@@ -110,7 +110,6 @@ class FeasibleSetDisplay:
                 "have one output and its rows, which a pickle does not contain",
                 remedy="call optimize again, or use from_predictions",
             )
-        details.rule.flatten()  # refused: other rules are no vertex of the set
         link = details.link
         feasible = FeasibleSet(Counts(details.problem.source, "expected", link))
         return cls._of(feasible, solution.rule, x, y, n).plot(ax=ax, **kwargs)
