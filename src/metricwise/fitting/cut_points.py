@@ -242,19 +242,21 @@ def _bind(problem: Problem, priors: FloatArray, totals: FloatArray) -> Objective
 
 def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> FittedRule:
     """Fit cut points to all rows by one recipe, each output by itself; rows that are not in memory are sampled."""
-    schema, searches, cuts = problem.schema, [], []
+    schema, searches, cuts, sampled = problem.schema, [], [], False
     for m in range(schema.n_outputs):
         part = problem if schema.n_outputs == 1 else problem.of_outputs(np.array([m]))
         if problem.keeps_argmax[m]:
             cuts.append(_base_cut(part))
             continue
         rows = _in_memory(part)
+        sampled = sampled or rows.n_rows < part.n_rows
         counted = _Counted.of(rows)
         profile = counted.profile(recipe, None if recipe.confusion == "labels" else counted.fit_maps())
         searches.append(_search(rows, profile))
         cuts.append(profile.thresholds(searches[-1].cuts))
-    exact = all(search.exact for search in searches)
+    exact = all(search.exact for search in searches) and not sampled
     status = "Optimal over all cut points." if exact else "A local optimum over cut points."
+    status = f"The best cut points of a sample of {MAX_ROWS} rows." if sampled else status
     outcome = Outcome.OPTIMAL if exact else Outcome.LOCAL
     fitted = _count_cuts(problem, np.stack(cuts), metadata, outcome, status)
     if recipe.confusion != "labels":
