@@ -13,7 +13,7 @@ import numpy as np
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import TemperatureScaling
+from metricwise.rules import OrdinalMap, TemperatureScaling
 
 Array = np.ndarray
 
@@ -307,6 +307,24 @@ def on_logits(rng: np.random.Generator, n: int) -> list[Case]:
         Case("binary, score", "costs on scores", margins, 30 * line(rng, n, edges / 30), z),
         Case("binary, logit", "abstaining on log-odds", chow, line(rng, n, cuts), z),
         Case("multilabel, logits", "costs on log-odds", tags, many, list(names)),
+        *of_one_score(rng, n),
+    ]
+
+
+def of_one_score(rng: np.random.Generator, n: int) -> list[Case]:
+    """Cut points, also of two classes, and losses behind proportional odds."""
+    cuts, grades = np.array([-1.25, 0.3, 0.3, 2.0]), (np.array(["a", 'b"', "c'd", "e", "f"]),)
+    price = np.zeros((1, 4, 4))
+    price[0, :3, :3], price[0, :, 3] = quadratic(3), 0.05
+    odds = OrdinalMap(1.3, [-1.0, 1.5])
+    chow = mw.WeightedRule(
+        Loss(full=price), (np.arange(3),), logit_map(1, 3, 1.0), abstain_label=-1, input="scores", ordinal_map=odds
+    )
+    threshold = mw.WeightedRule.from_thresholds(-1.37, input="scores")
+    return [
+        Case("grades, score", "cut points of a score", mw.CutPointRule(cuts, grades), line(rng, n, cuts), ["z"]),
+        Case("grades, score", "abstaining behind proportional odds", chow, line(rng, n, cuts), ["z"]),
+        Case("binary, score", "threshold of a score", threshold, line(rng, n, np.array([-1.37])), ["z"]),
     ]
 
 
