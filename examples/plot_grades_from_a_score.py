@@ -189,7 +189,7 @@ for place, (name, color) in enumerate(zip(kappas, method_colors, strict=True)):
     mean = kappas[name].mean()
     kappa.scatter(np.full(len(kappas), place), kappas[name], color=color, s=18)
     kappa.hlines(mean, place - 0.25, place + 0.25, color=color, linewidth=3)
-    kappa.annotate(f"{mean:.2f}", (place + 0.28, mean), va="center")
+    kappa.annotate(f"{mean:.3f}", (place + 0.28, mean), va="center")
 kappa.set(
     title="Ten splits and their mean",
     ylabel="quadratic kappa on new patients",
