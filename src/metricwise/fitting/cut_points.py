@@ -22,8 +22,7 @@ from ..inference.results import Gain
 from ..metrics.objective import Objective
 from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules.calibration import link_or_base
-from ..rules.cut_points import cut_point_rule
-from ..rules.decisions import bisect_grades
+from ..rules.cut_points import argmax_cuts, cut_point_rule
 from ..rules.metadata import RuleMetadata
 from ..rules.ordinal_fit import fit_ordinal_maps
 from ..solvers.cut_points import (
@@ -95,7 +94,7 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     name = "argmax" if gain is None else names[best]
     metadata = metadata.updated(recipe=name)
     if gain is None:
-        fitted = _count_cuts(problem, _argmax_cuts(problem), metadata, Outcome.ARGMAX)
+        fitted = _count_cuts(problem, argmax_cuts(problem.schema), metadata, Outcome.ARGMAX)
     elif whole:
         fitted = _count_cuts(problem, bags[best].mean(np.ones(resamples.n_resamples, dtype=bool))[None], metadata)
     else:
@@ -246,7 +245,7 @@ def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> F
     for m in range(schema.n_outputs):
         part = problem if schema.n_outputs == 1 else problem.of_outputs(np.array([m]))
         if problem.keeps_argmax[m]:
-            cuts.append(_base_cut(part))
+            cuts.append(argmax_cuts(part.schema)[0])
             continue
         rows = _in_memory(part)
         sampled = sampled or rows.n_rows < part.n_rows
@@ -265,24 +264,10 @@ def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> F
     return replace(fitted, certificate=Certificate(fitted.value, upper_bound=fitted.value if exact else None))
 
 
-def _base_cut(problem: Problem) -> FloatArray:
-    """Return the cut (1,) of argmax of two classes."""
-    base = problem.schema.input.base
-    assert base is not None
-    return np.asarray((base.bias[:, 0] - base.bias[:, 1]) / base.temperature)
-
-
 def _in_memory(problem: Problem) -> InMemory:
     """Return the rows of a problem: all that are in memory, a sample of others."""
     in_memory = problem.source.capacity is None
     return problem.sample(problem.n_rows if in_memory else MAX_ROWS, 0)
-
-
-def _argmax_cuts(problem: Problem) -> FloatArray:
-    """Return the cut points (1, K - 1) of the most probable grade by the map."""
-    ordinal = problem.schema.input.ordinal
-    assert ordinal is not None
-    return bisect_grades(ordinal)[None]
 
 
 def _count_cuts(

@@ -28,6 +28,11 @@ class LinkArrays(NamedTuple):
         """Whether the arrays hold logarithms."""
         return self.floor == 0.0
 
+    @property
+    def boundary(self) -> FloatArray:
+        """Log-odds (M,) at which the first two classes are equally probable, for a link of logits."""
+        return np.asarray((self.bias[:, 0] - self.bias[:, 1]) / self.temperature)
+
     def part(self, outputs: Any, width: int) -> LinkArrays:
         """Return the link of some outputs, cut to the first classes, or padded where a block has more."""
         if len(self.temperature) == 1 and self.bias.shape[1] == width and isinstance(outputs, slice):

@@ -33,6 +33,7 @@ from .codec import (
     json_value,
     read_numbers,
 )
+from .decisions import bisect_grades
 from .describe import cut_point_lines
 from .forms import Region
 from .metadata import NO_METADATA, RuleMetadata
@@ -276,12 +277,20 @@ def in_unit_of_rows(rule: Any, schema: Schema) -> Any:
         return rule
     link, loss = rule.link, rule.loss
     if loss == Loss.argmax(2):
-        thresholds = (link.bias[:, 0] - link.bias[:, 1]) / link.temperature  # exactly, which rounding would move
+        thresholds = link.arrays.boundary  # exactly, which rounding would move
     else:
         thresholds = rule.thresholds
     if schema.input.is_scores and not schema.input.has_boundary:
         link = link_or_base(None, schema)
     return rule if np.isnan(thresholds).any() else cut_point_rule(thresholds[:, None], schema, link, rule.metadata)
+
+
+def argmax_cuts(schema: Schema) -> FloatArray:
+    """Return the cut points (M, K - 1) of the most probable class, by the map that the scores of rows have."""
+    if schema.input.ordinal is not None:
+        return bisect_grades(schema.input.ordinal)[None]
+    assert schema.input.base is not None
+    return schema.input.base.boundary[:, None]
 
 
 def cut_point_rule(

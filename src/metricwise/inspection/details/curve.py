@@ -17,8 +17,7 @@ from ...goals.constraint import ConstraintSystem
 from ...oracles.counts import Counts
 from ...oracles.problem import Problem, mixed
 from ...rules.calibration import TemperatureScaling, link_or_base
-from ...rules.cut_points import CutPointRule
-from ...rules.decisions import bisect_grades
+from ...rules.cut_points import CutPointRule, argmax_cuts
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ...solvers.sweep import threshold_loss
@@ -130,7 +129,7 @@ def count_curve(problem: Problem, rule: Rule) -> Curve | None:
     if threshold is None:
         half = (n_points - 1) // 2
         position, argmax, chosen = np.arange(2 * half + 1) / half * (_LAST_STEP / 2), 0, half
-        rules = [_rule_at(rule, step, schema) for step in position.tolist()]
+        rules = _rules_along(rule, position, schema)
         confusion = _confusions_of(rules, problem, judge)
     elif schema.input.is_logits:
         position, counted, (argmax, chosen) = _logits_around(threshold, problem, n_points)
@@ -199,7 +198,7 @@ def _logits_around(threshold: float, problem: Problem, n_points: int) -> tuple[F
     """
     proba = problem.source.glance(_MAX_QUANTILE_ROWS).proba
     assert proba.link is not None
-    argmax = float((proba.link.bias[0, 0] - proba.link.bias[0, 1]) / proba.link.temperature[0]) + 0.0  # never -0
+    argmax = float(proba.link.boundary[0]) + 0.0  # never -0
     number = _usual_numbers(proba.positive_column(0), argmax)
     low, span = float(number.min()), float(np.ptp(number)) or 1.0
     ends = low - _PAD * span, low + (1 + _PAD) * span
@@ -268,26 +267,19 @@ def _bounded(limits: ConstraintSystem, confusion: FloatArray) -> dict[str, Float
     return out
 
 
-def _rule_at(rule: Any, step: float, schema: Schema) -> Rule:
-    """Return a rule at a step from argmax; cut points of a score move on straight lines."""
-    base = link_or_base(None, schema)
+def _rules_along(rule: Any, steps: FloatArray, schema: Schema) -> list[Rule]:
+    """Return a rule at steps (T,) from argmax; cut points of a score move on straight lines."""
     if rule.is_flat:
-        at: Rule = rule.map_rules(partial(at_step, step=step, base=base))
-        return at
-    start, cuts = _argmax_cuts(schema, base), rule.cuts
+        base = link_or_base(None, schema)
+        return [rule.map_rules(partial(at_step, step=step, base=base)) for step in steps.tolist()]
+    start, cuts = argmax_cuts(schema), rule.cuts
     moving = np.isfinite(cuts) & np.isfinite(start)
     first, last = np.where(moving, start, 0.0), np.where(moving, cuts, 0.0)
-    moved = np.where(moving, first + step * (last - first), start if step == 0 else cuts)
-    moved_rule: Rule = replace(rule, cuts=np.maximum.accumulate(moved, axis=1))
-    return moved_rule
-
-
-def _argmax_cuts(schema: Schema, base: TemperatureScaling | None) -> FloatArray:
-    """Return the cut points (M, K - 1) of argmax by the map of scores."""
-    if schema.input.ordinal is not None:
-        return bisect_grades(schema.input.ordinal)[None]
-    assert base is not None
-    return ((base.bias[:, 0] - base.bias[:, 1]) / base.temperature)[:, None]
+    rules: list[Rule] = []
+    for step in steps.tolist():
+        moved = np.where(moving, first + step * (last - first), start if step == 0 else cuts)
+        rules.append(replace(rule, cuts=np.maximum.accumulate(moved, axis=1)))
+    return rules
 
 
 def at_step(rule: WeightedRule, step: float, base: TemperatureScaling | None = None) -> WeightedRule:
