@@ -107,7 +107,7 @@ def test_a_rule_that_may_abstain():
 def test_too_few_rows_are_refused_with_the_remedy():
     proba, y = binary_rows()
     rule = mw.optimize(proba, y, "f1").rule
-    with pytest.raises(mw.InvalidParameter, match="at least 1,000 rows.*999.*estimate_shares"):
+    with pytest.raises(mw.InvalidParameter, match=r"at least 1,000 rows.*999.*estimate_shares"):
         rule.adapted(proba[:999])
 
 

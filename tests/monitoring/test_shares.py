@@ -34,7 +34,7 @@ def test_shares_that_moved_are_found_behind_a_model_that_is_overconfident():
 
 @pytest.mark.parametrize("row_input", ["probabilities", "logits", "scores"])
 def test_shares_do_not_depend_on_the_form_of_the_numbers(row_input):
-    rng, world, rule, model = fitted(row_input=row_input)
+    _, world, rule, model = fitted(row_input=row_input)
     x, _ = world.draw(np.random.default_rng(9), 2000, np.array([0.6, 0.3, 0.1]))
     shares = mw.estimate_shares(rule, model(x))
     _, _, of_probabilities, of_rows = fitted()
@@ -161,7 +161,7 @@ def test_settings_are_checked(options, match):
 
 
 def test_rules_that_keep_nothing_are_refused():
-    with pytest.raises(mw.InvalidParameter, match="estimate_shares: .*rules by hand.*fit the rule again"):
+    with pytest.raises(mw.InvalidParameter, match=r"estimate_shares: .*rules by hand.*fit the rule again"):
         mw.estimate_shares(mw.WeightedRule.from_thresholds(0.3), [0.1, 0.2])
     _, _, rule, _ = fitted()
     with pytest.raises(ValueError, match="at least one row"):

@@ -168,7 +168,7 @@ def test_a_rule_that_was_fitted_for_other_shares_starts_from_these():
 
 
 def test_rules_by_hand_are_refused():
-    with pytest.raises(mw.InvalidParameter, match="keep a calibration .* rules by hand.*optimize and labels"):
+    with pytest.raises(mw.InvalidParameter, match=r"keep a calibration .* rules by hand.*optimize and labels"):
         mw.WeightedRule.from_thresholds(0.3).with_prior(0.1)
 
 
@@ -184,7 +184,7 @@ def test_a_class_without_labels_keeps_its_share():
     proba, _, y = drawn()
     y = np.where(y == 2, 0, y)
     rule = mw.optimize(proba, y, "accuracy", classes=[0, 1, 2], strategy=EXPECTED).rule
-    with pytest.raises(mw.InvalidParameter, match="no labelled row of the fit had.*0.3 for 2"):
+    with pytest.raises(mw.InvalidParameter, match=r"no labelled row of the fit had.*0.3 for 2"):
         rule.with_prior(NEW[3])
     moved = rule.with_prior([0.9, 0.1, 0.0])
     assert np.isfinite(moved.link.bias).all()
