@@ -35,6 +35,13 @@ def test_a_false_positive_rate_mixes_the_other_classes():
     assert depends_on_shares(rate, 3)
 
 
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+@pytest.mark.parametrize("name", ["specificity", "false_positive_rate", "recall"])
+def test_no_class_hides_behind_an_even_share(name, k):
+    for index in range(k):
+        assert fixed_gains(get_metric(name, index=index), k) is None
+
+
 def test_functions_of_users_are_probed():
     recall = mw.metrics.from_function(lambda C: C[1, 1] / C[1].sum())
     hits = mw.metrics.from_function(lambda C: C[1, 1])
