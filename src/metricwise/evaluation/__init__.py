@@ -28,6 +28,7 @@ from ..goals.spec import GoalSpec
 from ..goals.worst import opened
 from ..inference.costs import CostJudge
 from ..inference.decisions import Decisions
+from ..inference.dependence import notes_in_time
 from ..inference.judge import Judge
 from ..inference.results import Comparison, Evaluation
 from ..metrics.abstention import Abstention, AbstentionCost
@@ -458,5 +459,4 @@ class _Evaluator:
 
 
 def _notes(source: MemorySource) -> tuple[str, ...]:
-    dependence = source.rows.dependence
-    return () if dependence is None else (dependence.describe(),)
+    return tuple(note.text for note in notes_in_time(source))
