@@ -10,8 +10,8 @@ from .notes import Note, NoteKind
 
 # Below these numbers, 95 % intervals of autoregressive series covered less than 92 % (benchmarks/intervals.md).
 _MIN_STRETCHES, _MIN_EFFECTIVE_ROWS = 6, 30
-# Effective rows that a half-life should leave. Half-lives of 400 to 1,000 rows, some 1,200 to 2,900 effective ones, lost
-# nothing on streams without drift.
+# Effective rows that a half-life should leave. Half-lives of 400 to 1,000 rows, some 1,200 to 2,900 effective ones,
+# lost nothing on streams without drift.
 _MIN_DECAYED_ROWS = 300
 
 

@@ -71,10 +71,10 @@ class HalfLife:
             half_life = cls(_seconds_of_text(value), is_duration=True)
         elif isinstance(value, (timedelta, np.timedelta64)):
             half_life = cls(_seconds_of_timedelta(value), is_duration=True)
-        elif isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
-            half_life = cls(_as_float(value), is_duration=False)
-        else:
+        elif isinstance(value, bool) or not isinstance(value, Real):
             raise InvalidType("half_life", f"be a number for numeric times, and for dates {_DURATION}", shown(value))
+        else:
+            half_life = cls(_as_float(value), is_duration=False)
         if not (math.isfinite(half_life.length) and half_life.length > 0):
             raise InvalidParameter("half_life", "be positive and finite", shown(value))
         return half_life
@@ -98,9 +98,9 @@ class HalfLife:
         """
         if self.is_duration != (moments.dtype.kind in "mM"):
             raise self._refusal
-        age = _ages(moments, moments.max() if counted is None or not counted.any() else moments[counted].max())
+        latest = moments.max() if counted is None or not counted.any() else moments[counted].max()
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(0.5 ** (age / self.length))
+            return np.asarray(0.5 ** (_ages(moments, latest) / self.length), dtype=np.float64)
 
     @property
     def _refusal(self) -> InvalidParameter:
@@ -152,7 +152,7 @@ def _ages(moments: NDArray[Any], latest: Any) -> FloatArray:
     if moments.dtype.kind == "M" and np.datetime_data(moments.dtype)[0] in "YM":
         moments, latest = moments.astype("datetime64[D]"), latest.astype("datetime64[D]")
     # Differences of integers are exact as unsigned ones, also where they exceed the range of signed ones.
-    whole = np.minimum(moments, latest).astype(np.uint64 if moments.dtype.kind == "u" else np.int64).view(np.uint64)
-    last = np.asarray(latest).astype(np.uint64 if moments.dtype.kind == "u" else np.int64).view(np.uint64)
-    ages = (last - whole).astype(np.float64)
+    whole = np.append(np.minimum(moments, latest), latest)
+    whole = whole.astype(np.uint64 if moments.dtype.kind == "u" else np.int64).view(np.uint64)
+    ages = np.asarray(whole[-1:] - whole[:-1], dtype=np.float64)
     return ages if moments.dtype.kind in "iu" else ages * _unit_seconds(moments.dtype, "time")

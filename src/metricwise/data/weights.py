@@ -285,10 +285,10 @@ def read_moments(time: Any, n_rows: int) -> NDArray[Any]:
 def row_shares(weight: FloatArray) -> FloatArray:
     """Return how much of a row each weighted row counts for in the length of a stretch of time, (N,), at most 1.
 
-    Stretches are then no shorter than their length, and none has much less weight than the others: so many intervals
-    can be based on. With a half-life of h rows, the rows count for 2.44 h in all, whatever their number.
+    Stretches are then no shorter than their length, and none has much less weight than the others. With a half-life of
+    h rows, the rows count for 2.44 h in all, whatever their number.
     """
-    return np.minimum(weight * (weight.sum() / (weight @ weight)), 1.0)
+    return np.asarray(np.minimum(weight * (weight.sum() / (weight @ weight)), 1.0))
 
 
 def stretches(place: IntArray, length: int, share: FloatArray | None = None) -> IntArray:
