@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score
 
 import metricwise as mw
 import worlds
@@ -326,3 +327,41 @@ def test_a_keyword_of_that_name_is_refused_by_its_place(binary):
         TypeError, match=r"half_life= is not a parameter; pass groups=mw.InTime\(time, half_life=\.\.\.\)"
     ):
         mw.optimize(*binary, "f1", half_life=30)
+
+
+# ------------------------------------------------------------------------------------------------------- streams
+
+
+def stream(n, drift, seed):
+    """Rows of a model whose calibration breaks after 70 % of the time by `drift` in log-odds, and the next batch."""
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(-1.5, 1.5, n + 20_000)
+    y = (rng.random(len(logit)) < worlds.sigmoid(logit + drift * (np.arange(len(logit)) > 0.7 * n))).astype(int)
+    p = worlds.sigmoid(logit)
+    return (p[:n], y[:n]), (p[n:], y[n:])
+
+
+@pytest.mark.parametrize(("drift", "least"), [(0.0, -0.005), (2.0, 0.03)])
+def test_a_half_life_follows_drift_and_costs_little_without(drift, least):
+    gains = []
+    for seed in range(6):
+        (p, y), (p_new, y_new) = stream(4_000, drift, seed)
+        decayed, plain = (
+            mw.optimize(p, y, "f1", groups=mw.InTime(np.arange(4_000), half_life=half_life)).rule
+            for half_life in (500, None)
+        )
+        gains.append(f1_score(y_new, decayed.predict(p_new)) - f1_score(y_new, plain.predict(p_new)))
+    assert np.mean(gains) >= least
+
+
+def test_many_old_rows_change_nothing():
+    """With 80,000 rows, a sample is drawn; it holds nearly all of the weight, and the rule is made of it."""
+    (p, y), (p_new, y_new) = stream(80_000, 1.0, seed=0)
+    values = {}
+    for n in (10_000, 80_000):
+        time = mw.InTime(np.arange(n), half_life=700)
+        solution = mw.optimize(p[-n:], y[-n:], "f1", groups=time)
+        values[n] = f1_score(y_new, solution.rule.predict(p_new))
+        assert solution.rule.metadata.recipe == "recalibrated + expected and labels"
+        assert f"the effective number of rows is 2020 of {n}" in solution.status
+    assert values[80_000] == pytest.approx(values[10_000], abs=0.005)

@@ -116,7 +116,7 @@ def evaluate(
     groups : array-like of shape (N,), or InTime, optional
         Group labels of rows that belong together, such as the rows of one patient, for standard errors that account for
         it; for a Table, the name of a column. Exact duplicates of rows are detected without it. For rows in time, a
-        :class:`metricwise.InTime`: neighbours in time belong together.
+        :class:`metricwise.InTime`: neighbours in time belong together, and with a half-life old rows count less.
     sensitive_features : array-like of shape (N,) or (N, F), optional
         The sensitive group of every row, which a :class:`metricwise.GroupedRule` and metrics about groups require. The
         metrics are also evaluated for each group.
