@@ -111,7 +111,7 @@ class ReadRows:
         if self.time is None:
             return self.source
         problems = [InMemory(self.source, aim) for aim in aims]
-        return in_stretches(self.source, trial_influences(problems), self.time.length)
+        return in_stretches(self.source, trial_influences(problems), self.time)
 
 
 def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:
