@@ -376,8 +376,8 @@ def _check_calibration(rule: Any, path: str) -> None:
     if rule.metadata.calibration is None:
         raise InvalidParameter(
             "",
-            problem="the file keeps no calibration of the rows that the rule was fitted to, as rules by hand and files "
-            "of earlier versions do",
-            remedy="fit the rule again with metricwise fit",
+            problem="the rule keeps no calibration of the rows that it was fitted to; rules by hand and files of "
+            "earlier versions have none",
+            remedy="fit it again with metricwise fit",
             owner=path,
         )
