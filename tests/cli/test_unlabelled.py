@@ -154,7 +154,7 @@ def test_a_moved_rule_moves_back(folder):
 def test_constraints_on_precision_are_no_longer_promised(folder):
     fit("--subject-to", "precision >= 0.4", metric="recall")
     result = done("shares", "rule.json", "new.csv", "-o", "moved.json")
-    assert "precision >= 0.4 is no longer promised: it depends on class shares." in result.out
+    assert "\nNo longer promised: precision >= 0.4.\n" in result.out
     report = document("shares", "rule.json", "new.csv", "-o", "moved.json", "--force")
     assert (report["changed"], report["no_longer_promised"]) == (True, ["precision >= 0.4"])
     assert mw.load_rule("moved.json").metadata.promises[0]["confidence"] is None
@@ -177,6 +177,21 @@ def test_a_rule_for_costs_is_adapted_with_their_table(folder):
     done(*words, "--cost", "costs.csv")
     cost = mw.metrics.Cost([[0, 1], [7, 0]])
     assert mw.load_rule("adapted.json") == rule.adapted(score_of("new.csv"), metric=cost)
+
+
+def test_a_rule_for_costs_of_rows_is_moved_exactly(folder):
+    rows = pd.read_csv("oof.csv")
+    proba, y, rng = rows["score"].to_numpy(), rows["fraud"].to_numpy(), np.random.default_rng(3)
+    costs = rng.uniform(0.5, 2.0, (len(rows), 2, 2)) * (1 - np.eye(2))
+    rule = mw.optimize(proba, y, "cost", cost=costs).rule
+    rule.to_json("rows.json")
+    expected = rule.with_prior(mw.estimate_shares(rule, score_of("new.csv")))
+    for words in ([], ["--adapt", "--force"]):
+        done("shares", "rows.json", "new.csv", "--proba", "score", "-o", "moved.json", *words)
+        assert mw.load_rule("moved.json") == expected
+    refused = run("expect", "rows.json", "new.csv", "--reference", "labelled.csv", "-t", "fraud", "--proba", "score")
+    assert refused.code == 2
+    assert "rows.json: a CostRule needs more than probabilities" in refused.err
 
 
 def test_metrics_that_a_file_does_not_say_all_of_are_adapted_in_python(folder):

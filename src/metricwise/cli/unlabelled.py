@@ -94,7 +94,7 @@ def shares(
     move.check()
     with saved(move.output, written.force, json, "shares", 2) as progress:
         progress.stage(f"reading {table}")
-        loaded = _read_rule(rule, columns)
+        loaded = _read_rule(rule, columns, any_kind=True)
         _check_calibration(loaded, rule)
         proba = read_proba_for_rule(loaded, open_file(table, columns.separator, progress.tick), columns)
         progress.stage("estimating")
@@ -106,7 +106,8 @@ def shares(
         print_json(_document(loaded, estimate, moved, move.output))
     elif move.output != "-":
         _print_shares(loaded, estimate)
-        _print_move(loaded, moved)
+        if moved is not loaded:
+            say(f"\n{moved.describe()}")
     if move.output is not None:
         _report_move(loaded, moved, estimate, move)
 
@@ -129,26 +130,35 @@ def _move(rule: Any, proba: Any, estimate: Any, move: MoveOptions, separator: st
 
 
 def _metric_to_adapt(rule: Any, cost: str | None, separator: str | None) -> Any:
-    """Return the metric that a rule was fitted for; None if its name in the metadata says all of it."""
+    """Return the metric that a rule was fitted for; None if its name says all of it, or if it is not needed."""
     from ..core.labels import python_labels
     from ..metrics.registry import needed_parameter
-    from ..metrics.resolution import metric_meant, target_kind
+    from ..rules.class_shares import APPROXIMATE
     from .costs import read_costs
 
-    name = rule.metadata.metric
-    if needed_parameter(name or "") == "cost":
-        if cost is None:
-            raise InvalidParameter(
-                "cost",
-                problem=f"--adapt needs --cost FILE, because the rule was fitted for {name}: a table with a row for "
-                "each true class and a column for each predicted class",
-                remedy="pass it, or leave out --adapt",
-            )
-        return read_costs(cost, python_labels(rule.classes[0]), separator).metric(name)
+    name, is_fitted_anew = rule.metadata.metric, rule.metadata.under_new_shares == APPROXIMATE
+    of_cost = needed_parameter(name or "") == "cost"
     if cost is not None:
+        if not of_cost:
+            problem = f"--cost is only for rules fitted for the cost, not for {name}"
+            raise InvalidParameter("cost", problem=problem, remedy="leave it out")
+        return read_costs(cost, python_labels(rule.classes[0]), separator).metric(name)
+    if is_fitted_anew and of_cost:
         raise InvalidParameter(
-            "cost", problem=f"--cost is only for rules fitted for the cost, not for {name}", remedy="leave it out"
+            "cost",
+            problem=f"--adapt needs --cost FILE, because the rule was fitted for {name}: a table with a row for each "
+            "true class and a column for each predicted class",
+            remedy="pass it, or leave out --adapt",
         )
+    if is_fitted_anew:
+        _check_metric_name(rule, name)
+    return None
+
+
+def _check_metric_name(rule: Any, name: str) -> None:
+    """Refuse to adapt rules for functions, and for metrics by output."""
+    from ..metrics.resolution import metric_meant, target_kind
+
     try:
         metric_meant(name, target_kind(rule.schema.width, rule.multioutput), class_named=True)
     except (ValueError, TypeError):
@@ -157,16 +167,6 @@ def _metric_to_adapt(rule: Any, cost: str | None, separator: str | None) -> Any:
             problem=f"--adapt is only for rules whose metric has a name, and the rule was fitted for {name}",
             remedy="leave it out, or use rule.adapted in Python",
         ) from None
-    return None
-
-
-def _print_move(rule: Any, moved: Any) -> None:
-    """Describe a rule that was moved, and say which constraints are no longer promised."""
-    if moved is rule:
-        return
-    say(f"\n{moved.describe()}")
-    for name in _withdrawn(rule, moved):
-        say(f"{name} is no longer promised: it depends on class shares.")
 
 
 def _withdrawn(rule: Any, moved: Any) -> list[str]:
@@ -350,11 +350,11 @@ def _print_expectation(expectation: Any) -> None:
 # --------------------------------------------------------------------------------------------------------------- rules
 
 
-def _read_rule(path: str, columns: ColumnOptions) -> Any:
-    """Read a rule that decides all sensitive groups alike."""
+def _read_rule(path: str, columns: ColumnOptions, *, any_kind: bool = False) -> Any:
+    """Read a rule that decides all sensitive groups alike; one that takes costs of rows only if `any_kind`."""
     from .rows import read_rule
 
-    rule = read_rule(path)
+    rule = read_rule(path, any_kind=any_kind)
     if "sensitive_features" in rule.needs:
         raise InvalidParameter(
             "",
