@@ -19,6 +19,7 @@ from .exporting import export
 from .fitting import fit, trade_off
 from .listing import metrics
 from .printing import note
+from .unlabelled import expect, shares
 
 __all__ = ["app", "run"]
 
@@ -90,7 +91,7 @@ def _start(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    fit, apply, evaluate, compare, trade_off, explain, export, report, metrics, demo, versions,
+    fit, apply, evaluate, compare, shares, expect, trade_off, explain, export, report, metrics, demo, versions,
 )  # fmt: skip
 for _command in _COMMANDS:
     app.command(_command.__name__.replace("_", "-"))(_command)
