@@ -326,7 +326,7 @@ class Metric(_Described):
         return form.as_ratio() if isinstance(form, (Linear, FractionalLinear)) else None
 
     def _of_pairs(self, n_classes: int, classes: Sequence[Any] | None = None) -> PairRatio | None:
-        """Return the metric as a ratio of means over pairs of rows, whatever the class priors; None if it is not one."""
+        """Return the metric as a ratio of means over pairs of rows, whatever the class priors; None if it is none."""
         return None
 
     def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean | None:

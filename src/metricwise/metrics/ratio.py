@@ -357,7 +357,8 @@ class Kappa(Metric):
 
     def _of_pairs(self, n_classes: int, classes: Sequence[Any] | None = None) -> PairRatio:
         weights = self.disagreement(n_classes, classes)
-        return PairRatio(-weights, np.zeros_like(weights), weights, weights, self.range)
+        none = np.zeros_like(weights)
+        return PairRatio(FractionalLinear(-weights, none), FractionalLinear(weights, weights), self.range)
 
     def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         # 1 - <W, C> / <W, pi q^T> at fixed C: the chance disagreement grows by (W q)_i per unit of pi_i.

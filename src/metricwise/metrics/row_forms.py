@@ -20,23 +20,21 @@ __all__ = ["PairRatio", "RatioMean", "mean_of_recalls", "precision_of", "recall_
 class PairRatio:
     """A ratio of means over pairs of independent rows, one of which brings the true class and one the decision.
 
-    The value is ``(<own_A, C> + <crossed_A, pi q^T>) / (<own_B, C> + <crossed_B, pi q^T>)``: the true class of one row
-    and the decision about another are independent.
+    With tables A and B of each part, the value is ``(<A, C> + <A', pi q^T>) / (<B, C> + <B', pi q^T>)``: the true class
+    of one row and the decision about another are independent.
 
     Parameters
     ----------
-    own_A, own_B : ndarray of shape (K, K)
-        Of the true class of a row and the decision about it.
-    crossed_A, crossed_B : ndarray of shape (K, K)
-        Of the true class of a row and the decision about the other.
+    own : FractionalLinear
+        A and B, of the true class of a row and the decision about it.
+    crossed : FractionalLinear
+        A' and B', of the true class of a row and the decision about the other.
     limits : (float, float)
         The range.
     """
 
-    own_A: FloatArray
-    own_B: FloatArray
-    crossed_A: FloatArray
-    crossed_B: FloatArray
+    own: FractionalLinear
+    crossed: FractionalLinear
     limits: tuple[float, float]
 
 
