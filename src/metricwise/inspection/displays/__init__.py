@@ -17,6 +17,7 @@ from .gains import GainsDisplay
 from .metric_curve import MetricCurveDisplay
 from .moves import MovesDisplay
 from .reliability import ReliabilityDisplay
+from .watch import WatchDisplay
 
 __all__ = [
     "MetricCurveDisplay",
@@ -28,6 +29,7 @@ __all__ = [
     "ConvergenceDisplay",
     "ReliabilityDisplay",
     "GainsDisplay",
+    "WatchDisplay",
     "RowsDisplay",
     "display_of",
 ]
