@@ -45,6 +45,14 @@ class PromiseLines:
     found: int | None = None
     since: int | None = None
 
+    @classmethod
+    def of(cls, promise: Mapping[str, Any]) -> PromiseLines:
+        """Return the lines of a promise of the summary of a watch."""
+        series = ("values", "running", "running_low", "running_high")
+        lines: dict[str, Any] = {name: np.array(promise[name], dtype=np.float64) for name in series}
+        others: dict[str, Any] = {name: promise[name] for name in ("name", "low", "high", "found", "since")}
+        return cls(**others, **lines)
+
 
 @dataclass(eq=False)
 class WatchDisplay:
@@ -110,16 +118,7 @@ class WatchDisplay:
             raise InvalidType("watch", "be a Watch, made by metricwise.watch", type(watch).__name__)
         summary = watch.summary()
         history = summary["history"]
-        series = ("values", "running", "running_low", "running_high")
-        lines = [
-            PromiseLines(
-                *(promise[name] for name in ("name", "low", "high")),
-                *(np.array(promise[name], dtype=np.float64) for name in series),
-                promise["found"],
-                promise["since"],
-            )
-            for promise in summary["promises"]
-        ]
+        lines = [PromiseLines.of(promise) for promise in summary["promises"]]
         return cls(np.array(history["last"], dtype=np.intp), lines, _shares(history["outputs"])).plot(ax=ax, **kwargs)
 
     @entry_point("{class}")
