@@ -152,6 +152,21 @@ class Watch:
         return self._settings.rule
 
     @property
+    def alpha(self) -> float:
+        """Probability of calling any promise broken although all are kept."""
+        return self._settings.alpha
+
+    @property
+    def labelled(self) -> str:
+        """What decides whether the label of a row becomes known."""
+        return self._settings.labelled
+
+    @property
+    def forget_after(self) -> int | None:
+        """Number of batches after which a row no longer waits for its label."""
+        return self._settings.forget_after
+
+    @property
     def n_batches(self) -> int:
         """Calls of `update` and `update_labels` so far."""
         return self._state.n_batches
@@ -216,7 +231,8 @@ class Watch:
 
     def __repr__(self) -> str:
         waiting = f", {self.n_waiting:,} of which wait for their labels" if self.n_waiting else ""
-        head = f"Watch: {self.n_batches:,} batches, {self.n_rows:,} rows{waiting}, {self.n_labelled:,} labels."
+        batches = f"{self.n_batches:,} batch{'' if self.n_batches == 1 else 'es'}"
+        head = f"Watch: {batches}, {self.n_rows:,} rows{waiting}, {self.n_labelled:,} with a label."
         return "\n".join([head, *(status.sentence for status in self.promises), *self.notes])
 
     # ------------------------------------------------------------------------------------------------- pictures, files
