@@ -80,8 +80,8 @@ class BatchOptions:
             "--target",
             "-t",
             metavar="COLUMN",
-            help="The column of labels, some of which may be missing. Repeat for several outputs; by default, the columns "
-            "that the rule was fitted to.",
+            help="The column of labels, some of which may be missing. Repeat for several outputs; by default, the "
+            "columns that the rule was fitted to.",
         ),
     ] = None
     id: Annotated[

@@ -6,7 +6,7 @@ Must not know how values and intervals are computed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -215,13 +215,16 @@ def own_average(rule: Any) -> str | None:
     return average if rule.schema.multioutput else None
 
 
-def read_rule(rule: Any, parameter: str = "rule") -> Rule:
-    """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
+def read_rule(rule: Any, parameter: str = "rule", inputs: Collection[str] = ("sensitive_features",)) -> Rule:
+    """Return the rule that is meant: of a Solution, a file, a text, a document, or itself.
+
+    Rules that need more than probabilities and `inputs` are refused.
+    """
     if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule
     if not isinstance(rule, (Rule, str, os.PathLike, Mapping)):
         raise InvalidType(parameter, "be a rule, a Solution, a JSON file or text, or a dict from to_dict", shown(rule))
-    return as_rule(rule)
+    return as_rule(rule, inputs)
 
 
 def allowed_for(abstain: Any, *rules: Any) -> AbstentionCost | None:

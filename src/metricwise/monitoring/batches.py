@@ -168,7 +168,7 @@ def neglected_decision(batches: Sequence[Batch]) -> tuple[int, int] | None:
     less expected ones is compared with its standard error, as in the test of Cochran, Mantel and Haenszel. Batches are
     compared with themselves only, because labels of later ones may still come. A decision is neglected if its rows are
     labelled less than half as often as expected, by five standard errors: chance does that in one of three million
-    looks, and 25 labels that should be there suffice.
+    looks, and 25 labels that should be there suffice, or fewer.
     """
     decided, labelled = (
         np.array([getattr(batch, name) for batch in batches], dtype=np.float64) for name in ("decided", "labelled")

@@ -75,10 +75,6 @@ class Promise:
         both = (Side(self.low, 1.0), Side(self.high, -1.0))
         return tuple(side for side in both if np.isfinite(side.bound))
 
-    def keeps(self, value: float) -> bool:
-        """Say whether a value is within the bounds."""
-        return self.low <= value <= self.high
-
     def rows(self, codes: IntArray, groups: IntArray | None) -> IntArray:
         """Return the places of the rows that it is about, among those with true classes (n, M), -1 if missing."""
         about = np.ones(len(codes), dtype=bool) if self.group is None or groups is None else groups == self.group

@@ -372,7 +372,7 @@ def watch(
     >>> watch.broken, watch.promises[0].name
     (True, 'precision >= 0.6')
     """
-    loaded = read_rule(rule)
+    loaded = read_rule(rule, inputs=("cost", "sensitive_features"))
     level, after = _read_alpha(alpha), _read_forget_after(forget_after)
     if labelled not in LABELLED:
         raise InvalidParameter("labelled", "be 'random', 'by_decision' or 'by_class'", shown(labelled))
