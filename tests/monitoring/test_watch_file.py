@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import metricwise as mw
+from fuzz.mangled_text import damaged, edited
 from fuzz.mangling import assert_sentence
-from fuzz.test_mangled_files import damaged, edited
 
 PROMISES = ["precision >= 0.5", "0.1 <= share <= 0.9", "kappa >= 0.1", "macro_f1 >= 0.4", "share within 0.3 of prior"]
 THRESHOLD = mw.WeightedRule.from_thresholds(0.5)

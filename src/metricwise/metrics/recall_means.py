@@ -50,11 +50,11 @@ class RecallMean(Metric):
         """Return terms (..., K) whose sum the mean increases with; -inf for a recall that makes the mean 0."""
         return None
 
-    kind: ClassVar[str]
+    _kind: ClassVar[str]
     """Name of the mean in :class:`metricwise.metrics.row_forms.RatioMean`."""
 
     def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean:
-        return mean_of_recalls(self.kind, n_classes)
+        return mean_of_recalls(self._kind, n_classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> RecallMeanForm:
         return RecallMeanForm(self, as_shares(priors))
@@ -141,7 +141,7 @@ class GMean(RecallMean):
     """
 
     traits = Traits(name="g_mean", family="concave", concave=True, by_class=True)
-    kind = "geometric"
+    _kind = "geometric"
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         zero = np.any((recall <= 0) & (weight > 0), axis=-1)
@@ -183,7 +183,7 @@ class HMean(RecallMean):
     """
 
     traits = Traits(name="h_mean", family="concave", concave=True, by_class=True)
-    kind = "harmonic"
+    _kind = "harmonic"
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         zero = np.any((recall <= 0) & (weight > 0), axis=-1)
@@ -226,7 +226,7 @@ class QMean(RecallMean):
     """
 
     traits = Traits(name="q_mean", family="concave", concave=True, by_class=True)
-    kind = "quadratic"
+    _kind = "quadratic"
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         return np.asarray(1 - _root_mean_square(1 - recall, weight))
