@@ -396,6 +396,7 @@ def read_abstain(text: str | None) -> float | bool | None:
 # Parameters of the library that are named otherwise here. Options of commands add themselves by their names.
 _OPTIONS = {
     "Abstention.label": "--abstain-label",
+    "ids": "--id",
     "metrics.metric_names()": "metricwise metrics",
     "random_state": "--seed",
     "sample_weight": "--weight",
