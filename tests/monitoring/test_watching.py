@@ -61,6 +61,17 @@ def test_a_break_is_found_and_named():
     assert f"since about batch {status.since}, found in batch {status.found}. Refit the rule" in repr(watch)
 
 
+@pytest.mark.parametrize(("size", "n_recent"), [(1, 100), (10, 100), (50, 250)])
+def test_recent_rows_are_five_batches_or_a_hundred_rows(size, n_recent):
+    watch = mw.watch(THRESHOLD, ["accuracy >= 0.1", "share <= 0.9"])
+    proba, y = day(400, 0)
+    for start in range(0, 400, size):
+        watch.update(proba[start : start + size], y[start : start + size])
+    decided = proba[-n_recent:] > 0.5
+    expected = [np.mean(decided == y[-n_recent:]), decided.mean()]
+    assert [status.recent for status in watch.promises] == pytest.approx(expected)
+
+
 def test_the_error_is_shared_by_all_bounds():
     watch = mw.watch(THRESHOLD, ["0.1 <= share <= 0.9", "precision >= 0.1"], alpha=0.1)
     assert [status.limit for status in watch.promises] == pytest.approx([30.0, 30.0])

@@ -21,9 +21,9 @@ from .evidence import PromiseState
 from .promises import Promise
 from .state import WatchSettings, WatchState
 
-__all__ = ["PromiseStatus", "notes_of", "statuses_of", "summarize"]
+__all__ = ["PromiseStatus", "notes_of", "plural", "statuses_of", "summarize"]
 
-N_RECENT_BATCHES = 5
+N_RECENT_BATCHES, N_RECENT_ROWS = 5, 100
 _MAX_LOG_EVIDENCE = 700.0  # of which the exponential is a number
 
 
@@ -41,7 +41,7 @@ class PromiseStatus:
         Value on all rows so far that the promise is about and whose labels are known, with an interval that holds at
         all times with confidence 1 - alpha, if the value has not changed; None if there are no such rows.
     recent : float or None
-        Value on the rows of the last five batches that have any.
+        Value on the rows of the last batches that have any: five of them, or as many as 100 rows take.
     n_rows : int
         Rows that the promise is about and whose labels are known; for kappa, those of pairs that say something.
     evidence : float or None
@@ -86,7 +86,9 @@ class PromiseStatus:
         if self.estimate is None:
             return f"Not known yet: {self.name}. No row that it is about has a label."
         value = self.estimate
-        numbers = f"{number(value.estimate)} [{number(value.low)}, {number(value.high)}] on {self.n_rows:,} rows"
+        numbers = (
+            f"{number(value.estimate)} [{number(value.low)}, {number(value.high)}] on {plural(self.n_rows, 'row')}"
+        )
         recent = "" if self.recent is None else f", {number(self.recent)} in the last batches"
         if not self.broken:
             return f"No sign that it is broken: {self.name} ({numbers}{recent})."
@@ -94,6 +96,11 @@ class PromiseStatus:
             f"Broken: {self.name} ({numbers}{recent}), since about batch {self.since}, found in batch {self.found}. "
             "Refit the rule with recent labels."
         )
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def statuses_of(settings: WatchSettings, state: WatchState) -> tuple[PromiseStatus, ...]:
@@ -126,7 +133,8 @@ def notes_of(state: WatchState) -> tuple[str, ...]:
     n_forgotten = state.waiting.n_forgotten
     if not n_forgotten:
         return ()
-    return (f"{n_forgotten:,} row{'s were' if n_forgotten > 1 else ' was'} waited for in vain: no label came in time.",)
+    were = "was" if n_forgotten == 1 else "were"
+    return (f"{plural(n_forgotten, 'row')} {were} waited for in vain: no label came in time.",)
 
 
 def summarize(settings: WatchSettings, state: WatchState) -> dict[str, Any]:
@@ -153,8 +161,15 @@ def summarize(settings: WatchSettings, state: WatchState) -> dict[str, Any]:
 
 
 def _recent_value(promise: Promise, place: int, batches: Sequence[Batch]) -> float | None:
-    """Return the value on the rows of the last batches that have any with labels."""
-    sums = [batch.sums[place] for batch in batches if batch.sums[place].any()][-N_RECENT_BATCHES:]
+    """Return the value on the rows of the last batches that have any: five of them, and 100 rows if there are."""
+    sums, n_rows = [], 0
+    for batch in reversed(batches):
+        if batch.sums[place].any():
+            sums.append(batch.sums[place])
+            counts = batch.labelled if promise.form.needs_labels else batch.decided
+            n_rows += int(promise.of_output(counts.T).sum(axis=0).max())
+        if len(sums) >= N_RECENT_BATCHES and n_rows >= N_RECENT_ROWS:
+            break
     return promise.form.value(np.sum(sums, axis=0)) if sums else None
 
 

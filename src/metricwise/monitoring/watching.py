@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.errors import InvalidParameter, entry_point, shown
+from ..data.frames import warn_of_order
 from ..evaluation.arguments import read_rule
 from ..rules.base import Rule
 from ..rules.codec import dump
@@ -18,7 +19,7 @@ from .forms import LABELLED
 from .promises import read_promises
 from .reading import read_codes, read_ids
 from .state import WatchSettings, WatchState, add_labels, add_rows
-from .status import PromiseStatus, notes_of, statuses_of, summarize
+from .status import PromiseStatus, notes_of, plural, statuses_of, summarize
 
 __all__ = ["Watch", "load_watch", "watch"]
 
@@ -102,6 +103,7 @@ class Watch:
         1
         """
         settings = self._settings
+        warn_of_order(proba=proba, y=y, ids=ids)
         rows = settings.rule.read_rows(
             proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label
         )
@@ -231,8 +233,8 @@ class Watch:
 
     def __repr__(self) -> str:
         waiting = f", {self.n_waiting:,} of which wait for their labels" if self.n_waiting else ""
-        batches = f"{self.n_batches:,} batch{'' if self.n_batches == 1 else 'es'}"
-        head = f"Watch: {batches}, {self.n_rows:,} rows{waiting}, {self.n_labelled:,} with a label."
+        batches, rows = plural(self.n_batches, "batch"), plural(self.n_rows, "row")
+        head = f"Watch: {batches}, {rows}{waiting}, {self.n_labelled:,} with a label."
         return "\n".join([head, *(status.sentence for status in self.promises), *self.notes])
 
     # ------------------------------------------------------------------------------------------------- pictures, files
