@@ -124,3 +124,29 @@ def test_a_metric_that_has_no_name_must_be_given():
 def test_rules_by_hand_are_refused():
     with pytest.raises(mw.InvalidParameter, match="rules by hand"):
         mw.WeightedRule.from_thresholds(0.3).adapted(np.full(1000, 0.5))
+
+
+def test_a_rule_that_was_moved_goes_back_when_shares_do():
+    proba, y = binary_rows()
+    rule = mw.optimize(proba[:, 1], y, "f1").rule
+    moved = rule.adapted(binary_rows(1, (0.4, 0.6))[0][:, 1])
+    back = moved.adapted(binary_rows(3)[0][:, 1])
+    assert abs(back.threshold - rule.threshold) < 0.05 < rule.threshold - moved.threshold
+
+
+def test_another_metric_is_named():
+    proba, y = binary_rows()
+    rule = mw.optimize(proba, y, "f1").rule
+    assert rule.adapted(binary_rows(1, (0.4, 0.6))[0], metric="mcc").metadata.metric == "mcc"
+
+
+def test_metrics_by_output_are_asked_for():
+    rng = np.random.default_rng(0)
+    proba = rng.beta(0.6, 2, (4000, 2))
+    y = (rng.random(proba.shape) < proba).astype(int)
+    rule = mw.optimize(proba[:2000], y[:2000], ["f1", "kappa"]).rule
+    kept = 2000 + np.flatnonzero((y[2000:, 1] == 1) | (rng.random(2000) < 0.3))
+    new = np.tile(proba[kept], (3, 1))
+    with pytest.raises(mw.InvalidParameter, match=r"metric must be given.*metric=\{output: metric"):
+        rule.adapted(new)
+    assert rule.adapted(new, metric=["f1", "kappa"]).metadata.moved == "adapted"

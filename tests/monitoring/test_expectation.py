@@ -66,8 +66,9 @@ def test_the_correction_is_what_labels_say_beyond_their_expectation():
     above, above_new = p > 0.55, new > 0.55
     excess_hits = np.mean((y - calibrated(p)) * above)
     excess_misses = np.mean(((1 - y) - (1 - calibrated(p))) * above)
-    hits = np.mean(calibrated(new) * above_new) + excess_hits
-    false = np.mean((1 - calibrated(new)) * above_new) + excess_misses
+    more = above_new.mean() / above.mean()  # what is known of rows of a decision is known of so many
+    hits = np.mean(calibrated(new) * above_new) + more * excess_hits
+    false = np.mean((1 - calibrated(new)) * above_new) + more * excess_misses
     assert value.if_rows_moved.estimate == pytest.approx(hits / (hits + false), abs=1e-6)
 
 
@@ -231,3 +232,34 @@ def test_costs_per_row_are_refused():
     rule = mw.CostRule((np.array([0, 1]),))
     with pytest.raises(TypeError, match="needs their cost"):
         mw.expect(rule, [0.2], "f1", reference=([0.2], [1]))
+
+
+def test_a_single_column_is_that_of_the_rule_whatever_the_positive_class_of_the_metric():
+    rng, world = np.random.default_rng(15), make_world()
+    proba, y = labelled(world, rng, 3000)
+    new, labels = labelled(world, rng, 3000)
+    rule = mw.WeightedRule.from_thresholds(0.3)
+    value = mw.expect(rule, new[:, 1], "f1", reference=(proba[:, 1], y), pos_label=0)["f1"]
+    true = mw.evaluate(rule, new[:, 1], labels, "f1", pos_label=0)["f1"].value.estimate
+    assert value.low <= true <= value.high
+    assert value.high - value.low < 0.1
+
+
+def test_how_often_a_decision_is_taken_is_known_without_labels():
+    rng, world = np.random.default_rng(16), make_world()
+    proba, y = labelled(world, rng, 3000)
+    rule = mw.optimize(proba, y, "accuracy", abstain=True, subject_to="abstained <= 0.2").rule
+    new = labelled(world, rng, 2000, np.array([0.4, 0.6]))[0]
+    expectation = mw.expect(rule, new, "accuracy", reference=(proba, y), abstain=True)
+    abstained = np.mean(rule.predict(new) == rule.abstain_label)
+    value = expectation.constraints["abstained <= 0.2"]
+    assert value.if_shares_moved.estimate == pytest.approx(abstained)
+    assert value.if_rows_moved.low == pytest.approx(abstained)
+
+
+def test_estimators_are_told_to_pass_their_rule():
+    class Fitted:
+        rule_ = mw.WeightedRule.from_thresholds(0.3)
+
+    with pytest.raises(TypeError, match="pass its rule_"):
+        mw.expect(Fitted(), [0.2], "f1", reference=([0.2], [1]))

@@ -75,12 +75,13 @@ def test_costs_per_row_move_exactly():
     assert (moved.predict(proba, cost=cost) == expected.argmin(axis=1)).all()
 
 
+@pytest.mark.parametrize(("metric", "followed"), [("f1", 1 / 3), ("accuracy", 1.0), ("kappa", 1 / 3)])
 @pytest.mark.parametrize("row_input", ["probabilities", "logits", "scores"])
-def test_a_threshold_is_taken_at_the_calibrated_odds_at_which_it_was(row_input):
+def test_a_threshold_follows_the_calibrated_odds(row_input, metric, followed):
     proba, logits, y = drawn(2)
     numbers = proba[:, 1] if row_input == "probabilities" else logits[:, 1] - logits[:, 0]
     strategy = mw.Strategy(confusion="labels", recalibrate=False)
-    rule = mw.optimize(numbers, y, "f1", strategy=strategy, input=row_input).rule
+    rule = mw.optimize(numbers, y, metric, strategy=strategy, input=row_input).rule
     assert rule.metadata.under_new_shares == "approximate"
     moved = rule.with_prior(NEW[2])
     calibration = rule.metadata.calibration
@@ -89,7 +90,7 @@ def test_a_threshold_is_taken_at_the_calibrated_odds_at_which_it_was(row_input):
     old, new = ((t * unit(r.threshold) + c1 - c0) for r in (rule, moved))
     shares = np.bincount(y) / len(y)
     ratio = np.log(NEW[2][1] / NEW[2][0]) - np.log(shares[1] / shares[0])
-    assert new + ratio == pytest.approx(old, abs=1e-6)
+    assert new + ratio * followed == pytest.approx(old, abs=1e-6)
 
 
 def test_cut_points_of_a_score_are_those_of_weighted_probabilities():
@@ -205,3 +206,9 @@ def test_other_priors_are_refused(prior, match):
     proba, _, y = drawn()
     with pytest.raises((ValueError, TypeError), match=match):
         mw.optimize(proba, y, "accuracy", strategy=EXPECTED).rule.with_prior(prior)
+
+
+def test_shares_that_did_not_move_leave_the_rule_as_it_is():
+    proba, _, y = drawn()
+    rule = mw.optimize(proba, y, "macro_f1").rule
+    assert rule.with_prior(np.bincount(y) / len(y)) is rule

@@ -61,6 +61,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
+_METRIC_BY_OUTPUT = {"metrics": "metrics=[{output: metric, ...}]", "metric": "metric={output: metric, ...}"}
 _OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label", "input"})
 _OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
 
@@ -193,18 +194,18 @@ def _behind_fitted_map(data: Data) -> Data:
     return replace(data, rows=mapped, schema=replace(schema, input=row_input))
 
 
-def own_metric(rule: Any) -> str:
-    """Return the name of the metric that a rule was optimised for."""
+def own_metric(rule: Any, parameter: str = "metrics") -> str:
+    """Return the name of the metric that a rule was optimised for; else the error asks for a parameter."""
     name: str | None = rule.metadata.metric
     if name is None:
         raise InvalidParameter(
-            "metrics", "be given, because the rule does not name the metric that it was optimised for"
+            parameter, "be given, because the rule does not name the metric that it was optimised for"
         )
     if " (" in name:
         raise InvalidParameter(
-            "metrics",
+            parameter,
             f"be given, because the rule was optimised for {name}",
-            remedy="pass a metric for each output: metrics=[{output: metric, ...}]",
+            remedy=f"pass a metric for each output: {_METRIC_BY_OUTPUT[parameter]}",
         )
     return name
 
@@ -220,7 +221,9 @@ def read_rule(rule: Any, parameter: str = "rule", inputs: Collection[str] = ("se
     if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule
     if not isinstance(rule, (Rule, str, os.PathLike, Mapping)):
-        raise InvalidType(parameter, "be a rule, a Solution, a JSON file or text, or a dict from to_dict", shown(rule))
+        remedy = "pass its rule_" if hasattr(rule, "rule_") else ""
+        must = "be a rule, a Solution, a JSON file or text, or a dict from to_dict"
+        raise InvalidType(parameter, must, shown(rule), remedy)
     return as_rule(rule, inputs)
 
 

@@ -45,7 +45,8 @@ def adapt(rule: Rule, proba: Any, metric: Any, level: float, pos_label: Any) -> 
             f"pass metricwise.estimate_shares(rule, proba) to {mention('rule.with_prior')}",
         )
     shares = shares_of_rows(rule, rows, calibration, level)
-    if rule.metadata.under_new_shares == UNCHANGED or not shares.any_moved:
+    was_moved = rule.metadata.prior is not None  # then the shares of the rows of the fit are news, too
+    if rule.metadata.under_new_shares == UNCHANGED or not (shares.any_moved or was_moved):
         return rule
     if rule.metadata.under_new_shares == EXACT:
         return rule.with_prior(shares)
@@ -61,9 +62,11 @@ def _refit(rule: Rule, rows: Probabilities, calibration: StoredCalibration, shar
     fitted = route_of(task)(task)
     entries = moved_metadata(rule.metadata, table, rule.n_classes, "adapted")
     entries |= {"recipe": f"expected counts of {rows.n_rows} rows without labels, behind shifted calibration"}
+    entries |= {"metric": goal.aim.name, "average": goal.aim.average}
     refitted = fitted.rule.named(rule.schema, link, rule.metadata.updated(**entries))
     adapted: Rule = in_unit_of_rows(refitted, rule.schema)
-    return adapted if goal.aim.average != "macro" else adapted.with_outputs_of(rule, ~np.atleast_1d(shares.moved))
+    keeps = goal.aim.average == "macro" and rule.metadata.prior is None and metric is None
+    return adapted.with_outputs_of(rule, ~np.atleast_1d(shares.moved)) if keeps else adapted
 
 
 def _problem(rule: Rule, proba: Probabilities, metric: Any) -> tuple[Problem, Any]:
@@ -72,7 +75,7 @@ def _problem(rule: Rule, proba: Probabilities, metric: Any) -> tuple[Problem, An
     order = kept_order(metadata, rule.classes)
     schema = Schema(rule.classes, rule.multioutput, output_names=rule.output_names, order=order, input=PROBABILITIES)
     spec = GoalSpec(
-        own_metric(rule) if metric is None else metric,
+        own_metric(rule, "metric") if metric is None else metric,
         own_average(rule),
         metadata.pos_label,
         subject_to=None if metadata.subject_to is None else list(metadata.subject_to),

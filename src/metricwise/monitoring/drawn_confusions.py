@@ -31,6 +31,9 @@ N_DRAWS = 64
 _FEW_DRAWS = 32  # of more than _MAX_OUTPUTS outputs, whose averages vary less
 _MAX_OUTPUTS = 8
 _MAX_ROWS = 20_000  # of each kind that are drawn; of more, a sample
+# Factor of the deviations of resampled reference rows: twice their variance, because new rows are of a model that was
+# fitted to more rows than those of the folds. On 16 real sets of benchmarks/life, 95 % intervals held in 89 % without.
+_REFERENCE_SPREAD = 2**0.5
 _MIN_TEMPERATURE_RATIO = 0.05  # of a drawn temperature to the fitted one
 _LEAST_SHARE = 1e-9
 _QUANTILE = 1.959963984540054 * (1 + 1 / (4 * N_DRAWS))  # of a 95 % interval; the spread of draws is itself estimated
@@ -129,7 +132,7 @@ class _Reference:
         rows = source.sample(_MAX_ROWS)
         spread = Spread.of(MemorySource(rows, source.schema, source.passes))
         weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
-        draws = spread.draws(n_draws, rng)
+        draws = 1.0 + _REFERENCE_SPREAD * (spread.draws(n_draws, rng) - 1.0)
         draws = draws if rows.repeats is None else draws / np.maximum(rows.repeats, 1.0)
         return cls(rows, rule.distribute(RuleRows(rows.proba)), weight, draws)
 
@@ -170,10 +173,12 @@ def _draw_output(
         eta_moved = eta_new * ratio
         eta_moved /= np.maximum(eta_moved.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         counted = np.ones(len(eta_new)) if point or not new.sampled else new.draws[s]
+        taken = counted @ new.decisions[:, m] / max(float(counted.sum()), 1.0)
+        by_decision = _decision_ratio(taken, drawn_weight @ decided)
         result.append(
             [
-                _corrected(_counts(eta, new.decisions[:, m], counted, None if point else rng), correction)
-                for eta, correction in ((eta_moved, ratio[:, None] * excess), (eta_new, excess))
+                _corrected(_counts(eta, new.decisions[:, m], counted, None if point else rng), correction, taken)
+                for eta, correction in ((eta_moved, ratio[:, None] * excess), (eta_new, by_decision * excess))
             ]
         )
     return np.swapaxes(np.array(result), 0, 1)
@@ -246,7 +251,16 @@ def _counts(eta: FloatArray, decided: FloatArray, counted: FloatArray, rng: np.r
     return np.asarray(eta.T @ (counted[:, None] * decided) / max(float(counted.sum()), 1.0))
 
 
-def _corrected(confusion: FloatArray, correction: FloatArray) -> FloatArray:
-    """Return a confusion plus a correction, without negative cells, that sums to 1."""
+def _decision_ratio(taken: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return how much more often each decision (D,) is taken about new rows than about weighted reference rows."""
+    before = weight / max(float(weight.sum()), np.finfo(float).tiny)
+    return np.divide(taken, before, out=np.zeros_like(taken), where=before > 0)
+
+
+def _corrected(confusion: FloatArray, correction: FloatArray, taken: FloatArray) -> FloatArray:
+    """Return a confusion plus a correction, without negative cells, in which decisions have the shares taken (D,)."""
     result = np.maximum(confusion + correction, 0.0)
-    return np.asarray(result / max(float(result.sum()), np.finfo(float).tiny))
+    by_decision = result.sum(axis=0)
+    result = np.where(by_decision > 0, result, confusion)
+    by_decision = result.sum(axis=0)
+    return result * np.divide(taken, by_decision, out=np.zeros_like(taken), where=by_decision > 0)

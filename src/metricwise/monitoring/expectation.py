@@ -16,7 +16,15 @@ from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, 
 from ..data.row_spec import RowSpec
 from ..data.sources.memory import MemorySource
 from ..data.weights import read_output_weight
-from ..evaluation.arguments import ReadRows, allowed_for, own_average, own_metric, read_judged, read_rule
+from ..evaluation.arguments import (
+    ReadRows,
+    allowed_for,
+    own_average,
+    own_metric,
+    read_judged,
+    read_proba_for,
+    read_rule,
+)
 from ..goals.constraint import Constraint
 from ..goals.for_outputs import MetricSpec
 from ..goals.judged import positive_of
@@ -235,17 +243,18 @@ def expect(
     _check_kind(read)
     goal = _goal_of(read, metrics, average, output_weight, order, pos_label)
     problem, aims = _read_reference(rule, read, reference, goal, abstain)
-    rows = read.read(proba, pos_label)
+    rows = read_proba_for(read, proba, pos_label)
     if rows.n_rows == 0:
         raise InvalidParameter("proba", "have at least one row", "none")
     for name, aim in aims.items():
         _check_aim(name, aim)
     calibration = problem.calibration
     shares = shares_of_rows(read, rows, calibration)
-    table = np.atleast_2d(shares.estimate)
+    if_moved = shares_of_rows(read, rows, calibration, level=1.0)  # what the first explanation supposes, untested
+    table = np.atleast_2d(if_moved.estimate)
     drawn = draw_confusions(read, rows, problem.source, calibration, table, _read_seed(random_state))
     values = {name: _value_of_aim(aim, drawn, problem) for name, aim in aims.items()}
-    bounded = {} if metrics is not None else {c.name: c for c in _constraints_of(read, problem)}
+    bounded = {constraint.name: constraint for constraint in _constraints_of(read, problem)}
     constraints = {name: _value_of_constraint(constraint, drawn, problem) for name, constraint in bounded.items()}
     notes = [_UNKNOWABLE, *_notes(read, problem, rows.n_rows, values, reference is None)]
     notes += [_constraint_note(constraint, constraints[name]) for name, constraint in bounded.items()]

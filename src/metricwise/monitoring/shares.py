@@ -139,9 +139,10 @@ class ShareEstimate:
 
     def __repr__(self) -> str:
         lines = [f"{self.n_rows} rows without labels, with 95 % intervals:"]
-        for output in self.to_dict()["outputs"]:
+        for m, output in enumerate(self.to_dict()["outputs"]):
             said = "moved" if output["moved"] else "not moved"
-            name = "" if output["output"] is None else f"{output['output']}: "
+            name = f"output {m}: " if len(self.classes) > 1 else ""
+            name = name if output["output"] is None else f"{output['output']}: "
             lines.append(f"{name}class shares {said} (p = {output['p_value']:.3g})")
             for row in output["shares"][:_MAX_PRINTED]:
                 interval = f"[{row['low']:.4f}, {row['high']:.4f}]"

@@ -412,9 +412,10 @@ class Rule(ABC):
           closeness on a scale). The result is the rule that `optimize` with `prior` gives for the same strategy.
         - "unchanged": functions of recalls (balanced accuracy, G-mean, the smallest recall) do not change with shares;
           the rule itself is returned.
-        - "approximate": every decision is taken at the calibrated odds at which it was taken before, which is not quite
-          the best rule for the new shares (F1, kappa, thresholds that labels have chosen). Use `adapted` with 1,000 new
-          rows or more, or `optimize` with `prior` and the old rows.
+        - "approximate": decisions follow the shift of log-odds, all of it (thresholds for costs that labels have
+          chosen, bounds on precision) or a third of it (F1, kappa and other metrics that are no fixed table: see
+          ``metadata.followed_shift``), which is not quite the best rule for the new shares. Use `adapted` with 1,000
+          new rows or more, or `optimize` with `prior` and the old rows.
 
         Constraints on precision, shares or costs hold no longer: they are returned without their confidence. Floors on
         recalls and ceilings on false positive rates stay.
@@ -456,6 +457,8 @@ class Rule(ABC):
         if self.metadata.under_new_shares == UNCHANGED:
             return self
         shift, shares = read_shift(prior, self.schema, self.metadata)
+        if not shift.log_ratio.any():
+            return self
         entries = moved_metadata(self.metadata, shares, self.n_classes)
         return self.move(shift).with_metadata(**entries)
 

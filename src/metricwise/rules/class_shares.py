@@ -27,6 +27,7 @@ __all__ = ["ShareShift", "read_shift", "moved_metadata"]
 FloatArray = NDArray[np.float64]
 
 UNCHANGED, EXACT, APPROXIMATE = "unchanged", "exact", "approximate"
+_ROUNDING = 1e-12  # of the logarithm of a ratio of shares that are the same
 _LEAST_SHARE = 1e-6  # what a share of 0 counts as: a class is never abolished, and infinite biases are no JSON
 
 
@@ -40,28 +41,37 @@ class ShareShift(NamedTuple):
     calibration : StoredCalibration
     exact : bool
         Whether the loss stays the best one, so that the rule only follows the probabilities.
+    followed : float
+        Share of the shift that decisions follow, unless it is exact.
     """
 
     log_ratio: FloatArray
     calibration: StoredCalibration
     exact: bool
+    followed: float = 1.0
 
     def move_link(self, link: TemperatureScaling | None) -> TemperatureScaling:
         """Return the recalibration of a rule after the shift.
 
-        The best loss for a metric that is no fixed table changes with the shares; the decisions are moved such that
-        each is taken at the calibrated odds at which it was taken before. A rule that decides by other numbers than the
-        calibrated ones (raw probabilities) is moved in their unit, by the ratio of the temperatures.
+        The best loss for a metric that is no fixed table changes with the shares, so that decisions follow only a share
+        of the shift. A rule that decides by other numbers than the calibrated ones (raw probabilities) is moved in
+        their unit, by the ratio of the temperatures.
         """
         link = TemperatureScaling.identity(*self.log_ratio.shape) if link is None else link
-        unit = 1.0 if self.exact else (link.temperature / self.calibration.link.temperature)[:, None]
+        temperatures = (link.temperature / self.calibration.link.temperature)[:, None]
+        unit = 1.0 if self.exact else self.followed * temperatures
         return TemperatureScaling(link.temperature, link.bias + unit * self.log_ratio, link.floor)
 
     def move_thresholds(self, thresholds: FloatArray, link: TemperatureScaling | None) -> FloatArray:
         """Return thresholds (M, 1) of scores of two classes after the shift."""
         behind = link if self.exact and link is not None else self.calibration.link
-        log_odds = self.log_ratio[:, 1] - self.log_ratio[:, 0]
+        log_odds = self._followed_ratio[:, 1] - self._followed_ratio[:, 0]
         return np.asarray(thresholds - (log_odds / behind.temperature)[:, None])
+
+    @property
+    def _followed_ratio(self) -> FloatArray:
+        """What decisions follow of the shift, (M, K)."""
+        return self.log_ratio if self.exact else self.followed * self.log_ratio
 
     def move_cut_points(self, cuts: FloatArray, ordinal: OrdinalMap) -> FloatArray:
         """Return cut points (K - 1,) of one score after the shift.
@@ -76,7 +86,7 @@ class ShareShift(NamedTuple):
         for low, high in pairwise(grades.tolist()):
             log_proba = ordinal.log_proba([cuts[low]])[0]
             log_weight[high] = log_weight[low] + log_proba[low] - log_proba[high]
-        return bisect_grades(ordinal, log_weight + self.log_ratio[0] / self.calibration.link.temperature[0])
+        return bisect_grades(ordinal, log_weight + self._followed_ratio[0] / self.calibration.link.temperature[0])
 
 
 def read_shift(prior: Any, schema: Schema, metadata: RuleMetadata) -> tuple[ShareShift, FloatArray]:
@@ -95,10 +105,11 @@ def read_shift(prior: Any, schema: Schema, metadata: RuleMetadata) -> tuple[Shar
         )
     occurring = (old > 0) & (calibration.shares > 0)
     ratio = np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(old, _LEAST_SHARE))
-    log_ratio = np.where(occurring, ratio, 0.0)
+    log_ratio = np.where(occurring & (np.abs(ratio) > _ROUNDING), ratio, 0.0)
     n_occurring = np.maximum(occurring.sum(axis=1, keepdims=True), 1)
     log_ratio -= np.where(occurring, log_ratio.sum(axis=1, keepdims=True) / n_occurring, 0.0)  # readable numbers
-    return ShareShift(log_ratio, calibration, metadata.under_new_shares == EXACT), shares
+    followed = 1.0 if metadata.followed_shift is None else float(metadata.followed_shift)
+    return ShareShift(log_ratio, calibration, metadata.under_new_shares == EXACT, followed), shares
 
 
 def assumed_shares(metadata: RuleMetadata, calibration: StoredCalibration, schema: Schema) -> FloatArray:

@@ -83,6 +83,8 @@ class RuleMetadata:
         without labels.
     under_new_shares : str, optional
         What becomes of the rule if class shares move: "unchanged", "exact" or "approximate"; see `Rule.with_prior`.
+    followed_shift : float, optional
+        Share of a shift of the log-odds of classes that decisions follow, if they follow it approximately.
     subject_to, confidence, promises : optional
         The constraints as written, the confidence of all of them, and each with its bounds and value.
     value, baseline : float, optional
@@ -178,6 +180,10 @@ class RuleMetadata:
     under_new_shares: str | None = _entry(
         "What becomes of the rule if class shares move: it is unchanged, or moved exactly or approximately.",
         {"type": "string"},
+    )
+    followed_shift: float | None = _entry(
+        "Share of a shift of the log-odds of classes that decisions follow, if they follow it approximately.",
+        {"type": "number"},
     )
     subject_to: Sequence[str] | None = _entry("Constraints, as they were written.", _TEXTS)
     confidence: float | None = _entry(
