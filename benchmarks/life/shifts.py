@@ -1,0 +1,94 @@
+"""How new rows differ from labelled ones: class shares that move, and rows that move.
+
+A shift is a weight for each row of the pool; new rows are drawn with replacement in proportion to it, and the true
+value of a rule is that of the weighted pool. Must not know metrics or methods.
+
+- none: all rows weigh the same; class shares are those of the labelled rows (the split is stratified).
+- mild, strong: the share of class k is multiplied by ``ratio ** u_k`` and scaled to sum to 1, where u is a random
+  permutation of K evenly spaced numbers from -1/2 to 1/2, so that the odds of two classes change by at most `ratio`,
+  2 (mild) or 8 (strong). Within a class all rows weigh the same: P(x | y) is unchanged.
+- covariate 1: rows weigh ``exp(a * z)``, with z the first principal component of the standardised features, clipped at
+  two standard deviations, and a random sign of a. P(y | x) is unchanged.
+- covariate 2: the rows of one of five clusters (k-means on the standardised features; drawn at random) weigh r times
+  as much as the others. P(y | x) is unchanged.
+
+a and r are such that the weights are worth half of the rows, ``(sum w)^2 / sum w^2 = n / 2``; r is at most 50.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from .cases import Case
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+RATIO = {"none": 1.0, "mild": 2.0, "strong": 8.0}
+COVARIATE = ("covariate 1", "covariate 2")
+SHIFTS = (*RATIO, *COVARIATE)
+WORTH = 0.5  # of the rows, that the weights of a covariate shift leave
+MAX_CLIP = 2.0  # standard deviations of the direction
+MAX_RATIO = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """Weights of the rows of the pool, which sum to 1, and the class shares that they make."""
+
+    name: str
+    weight: FloatArray
+    shares: FloatArray
+
+    def draw(self, rng: np.random.Generator, n_rows: int) -> IntArray:
+        """Return positions of rows of the pool, drawn with replacement."""
+        return rng.choice(len(self.weight), size=n_rows, p=self.weight)
+
+
+def make_shift(case: Case, name: str, rng: np.random.Generator) -> Shift:
+    """Draw a shift of a kind."""
+    weight = move_rows(case, name, rng) if name in COVARIATE else move_shares(case, RATIO[name], rng)
+    weight = weight / weight.sum()
+    return Shift(name, weight, np.bincount(case.pool_y, weight, minlength=case.n_classes))
+
+
+def move_shares(case: Case, ratio: float, rng: np.random.Generator) -> FloatArray:
+    """Return weights by class, for class shares that are moved."""
+    steps = rng.permutation(np.linspace(-0.5, 0.5, case.n_classes))
+    target = case.shares * ratio**steps
+    counts = np.bincount(case.pool_y, minlength=case.n_classes)
+    return np.asarray((target / target.sum() / counts)[case.pool_y])
+
+
+def move_rows(case: Case, name: str, rng: np.random.Generator) -> FloatArray:
+    """Return weights by features."""
+    if name == COVARIATE[0]:
+        z = (case.direction - case.direction.mean()) / case.direction.std()
+        return tilt(rng.choice([-1.0, 1.0]) * np.clip(z, -MAX_CLIP, MAX_CLIP))
+    share = np.bincount(case.cluster) / len(case.cluster)
+    favoured = rng.integers(len(share))
+    return np.where(case.cluster == favoured, cluster_ratio(float(share[favoured])), 1.0)
+
+
+def worth(weight: FloatArray) -> float:
+    """Return the share of rows that weights are worth."""
+    return float(weight.sum() ** 2 / (weight**2).sum() / len(weight))
+
+
+def tilt(z: FloatArray) -> FloatArray:
+    """Return ``exp(a * z)``, with a such that the weights are worth half of the rows."""
+    strength = brentq(lambda a: worth(np.exp(a * z)) - WORTH, 0.0, 20.0)
+    return np.asarray(np.exp(strength * z))
+
+
+def cluster_ratio(share: float) -> float:
+    """Return how much more the rows of a cluster weigh, if it has this share of the rows."""
+
+    def excess(ratio: float) -> float:
+        return (1 - share + share * ratio) ** 2 / (1 - share + share * ratio**2) - WORTH
+
+    return MAX_RATIO if excess(MAX_RATIO) > 0 else float(brentq(excess, 1.0, MAX_RATIO))
