@@ -6,7 +6,8 @@ value of a rule is that of the weighted pool. Must not know metrics or methods.
 - none: all rows weigh the same; class shares are those of the labelled rows (the split is stratified).
 - mild, strong: the share of class k is multiplied by ``ratio ** u_k`` and scaled to sum to 1, where u is a random
   permutation of K evenly spaced numbers from -1/2 to 1/2, so that the odds of two classes change by at most `ratio`,
-  2 (mild) or 8 (strong). Within a class all rows weigh the same: P(x | y) is unchanged.
+  3 (mild) or 12 (strong): rules for the true shares then gain about 1 and about 6 points on these sets. Within a class
+  all rows weigh the same: P(x | y) is unchanged.
 - covariate 1: rows weigh ``exp(a * z)``, with z the first principal component of the standardised features, clipped at
   two standard deviations, and a random sign of a. P(y | x) is unchanged.
 - covariate 2: the rows of one of five clusters (k-means on the standardised features; drawn at random) weigh r times
@@ -28,7 +29,7 @@ from .cases import Case
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-RATIO = {"none": 1.0, "mild": 2.0, "strong": 8.0}
+RATIO = {"none": 1.0, "mild": 3.0, "strong": 12.0}
 COVARIATE = ("covariate 1", "covariate 2")
 SHIFTS = (*RATIO, *COVARIATE)
 WORTH = 0.5  # of the rows, that the weights of a covariate shift leave
