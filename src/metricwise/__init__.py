@@ -16,6 +16,9 @@ _HOME = {
     "Table": "data.tables.reading",
     "predict_table": "api.table_prediction",
     "evaluate": "evaluation",
+    "estimate_shares": "monitoring.shares",
+    "ShareEstimate": "monitoring.shares",
+    "expect": "monitoring.expectation",
     "trade_off": "api.frontier",
     "Strategy": "fitting.strategy",
     "Abstention": "metrics.abstention",
@@ -65,7 +68,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'metricwise' has no attribute {name!r}")
     home = _HOME[name]
     if home == "rules":
-        from . import inspection  # noqa: F401  notebooks show rules as cards
+        from . import inspection, monitoring  # noqa: F401  notebooks show rules as cards; rules adapt to new rows
     value = import_module(f".{name}", __name__) if home is None else getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value

@@ -79,9 +79,8 @@ def test_what_a_rule_knows_of_itself():
     gain = solution.gain
     assert facts["gain"] == {"estimate": gain.estimate, "low": gain.low, "high": gain.high}
     assert (facts["value"], facts["baseline"]) == (solution.value, solution.baseline)
-    assert facts["promises"] == [
-        {"name": "precision >= 0.4", "low": 0.4, "high": None, "value": promise.value, "confidence": promise.confidence}
-    ]
+    numbers = {"low": 0.4, "high": None, "value": promise.value, "confidence": promise.confidence}
+    assert facts["promises"] == [{"name": "precision >= 0.4", **numbers, "of_shares": True}]
     plain = mw.optimize(P, None, "f1", classes=[0, 1])
     assert plain.rule.metadata.class_counts is None
 

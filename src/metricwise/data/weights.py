@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
 from numbers import Real
@@ -122,15 +123,20 @@ def read_output_weight(output_weight: Any, n_outputs: int) -> FloatArray:
     return _read_weight(output_weight, n_outputs, "output_weight", "output")
 
 
-def read_prior(prior: Any, n_classes: IntArray) -> FloatArray:
+def read_prior(prior: Any, n_classes: IntArray, classes: Sequence[NDArray[Any]] | None = None) -> FloatArray:
     """Read class priors as an array of shape (M, K), padded with zeros.
 
     Parameters
     ----------
     prior : float, array-like of shape (K,) or (M, K), or list of M arrays
-        A single number is the share of class 1 of a binary output.
+        A single number is the share of class 1 of a binary output. An object with `shares_of(classes)`, such as
+        estimated shares, is asked for those of `classes`, so that their order cannot be confused.
     n_classes : ndarray of shape (M,)
+    classes : sequence of M ndarrays, optional
+        Labels of the classes.
     """
+    if classes is not None and hasattr(prior, "shares_of"):
+        prior = prior.shares_of(classes)
     n_outputs, width = len(n_classes), int(n_classes.max())
     if isinstance(prior, (int, float, np.number)):
         share = prior.item() if isinstance(prior, np.number) else prior

@@ -19,6 +19,7 @@ from ..rules.cut_points import in_unit_of_rows
 from ..rules.grouped import abstaining
 from ..rules.metadata import RuleMetadata
 from ..solvers.result import Certificate, Outcome
+from .kept import constraint_depends, kept_entries
 from .metadata import metadata_of, with_estimates
 from .secondary_metrics import record_rule
 from .selection import select
@@ -63,6 +64,7 @@ def n_stages(task: FitTask) -> int:
 def fit_task(task: FitTask) -> FittedRule:
     """Fit the rule of a task, and add what the user should know about it."""
     fitted = route_of(task)(task)
+    fitted = replace(fitted, rule=fitted.rule.with_metadata(**kept_entries(task, fitted)))
     return fitted if task.cost_rule is not None else _build(task, fitted)
 
 
@@ -79,7 +81,10 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
             text = "No constraint depends on groups, so all groups have one rule; by_group has the results of each."
             notes.append(Note(NoteKind.GROUPS, text))
             by_group = values_by_group(problem, task.groups, fitted.rule)
-    rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints)
+    of_shares = {c.promise: True for c in task.goal.constraints if constraint_depends(c, problem.schema)}
+    promises = dict.fromkeys(c.promise for c in task.goal.constraints)
+    depends = [promise in of_shares for promise in promises]
+    rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints, depends)
     rule = rule if rule.needs else in_unit_of_rows(rule, problem.schema)
     return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
 

@@ -80,15 +80,24 @@ def _positive(metric: Any) -> Any:
 
 
 def with_estimates(
-    rule: R, gain: Gain | None, value_on_new_rows: Estimate | None, constraints: Sequence[ConstraintResult] = ()
+    rule: R,
+    gain: Gain | None,
+    value_on_new_rows: Estimate | None,
+    constraints: Sequence[ConstraintResult] = (),
+    of_shares: Sequence[bool] = (),
 ) -> R:
-    """Return the rule with `gain`, `value_on_new_rows` and `promises` in its metadata, where they are known."""
+    """Return the rule with `gain`, `value_on_new_rows` and `promises` in its metadata, where they are known.
+
+    `of_shares` says of each constraint whether what it bounds depends on class shares.
+    """
     entries: dict[str, Any] = {}
     for name, estimate in (("gain", gain), ("value_on_new_rows", value_on_new_rows)):
         if estimate is not None:
             entries[name] = _interval(estimate)
     if constraints:
-        entries["promises"] = [_promise(result) for result in constraints]
+        entries["promises"] = [
+            _promise(result) | {"of_shares": depends} for result, depends in zip(constraints, of_shares, strict=True)
+        ]
     return rule.with_metadata(**entries) if entries else rule
 
 

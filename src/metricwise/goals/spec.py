@@ -152,7 +152,7 @@ class GoalSpec:
         reader = _AimReader(schema, resolved, allowed, read_output_weight(self.output_weight, schema.n_outputs))
         aim = replace(reader.main(), note=note) if note else reader.main()
         record = {name: reader.recorded(secondary) for name, secondary in recorded.items()}
-        prior = None if self.prior is None else read_prior(self.prior, schema.n_classes)
+        prior = None if self.prior is None else read_prior(self.prior, schema.n_classes, schema.classes)
         self._check_groups(aim, worst_group, groups)
         if worst_group:
             aim = replace(aim, name=f"worst_group({aim.name})")

@@ -29,6 +29,7 @@ from ..metrics.objective import Objective
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling, link_or_base, prior_shift
 from ..rules.calibration_fit import LINK_ROWS, fit_link
+from ..rules.stored_calibration import StoredCalibration, stored_calibration
 from ..rules.weighted import WeightedRule, anonymous_rule
 from .base import Oracle
 from .counts import Counts
@@ -185,6 +186,13 @@ class Problem:
         assert rows.codes is not None
         link = fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
         return link if n_groups == 1 else link.of_outputs(np.tile(np.arange(link.n_outputs), n_groups))
+
+    @cached_property
+    def calibration(self) -> StoredCalibration:
+        """The calibration of labelled rows with its sampling error and the class shares, which rules keep."""
+        assert self.labelled and self.schema.n_groups == 1
+        weights = self.source.class_weights[:, : self.schema.width]
+        return stored_calibration(self.source.sample(LINK_ROWS), self._calibration, weights)
 
     @cached_property
     def _calibration_by_group(self) -> TemperatureScaling:

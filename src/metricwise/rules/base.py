@@ -27,6 +27,7 @@ from ..data.abstention import check_abstain_label
 from ..data.frames import is_lazy
 from . import codec
 from .calibration import TemperatureScaling, recalibrated, shaped_like
+from .class_shares import UNCHANGED, ShareShift, moved_metadata, read_shift
 from .codec import SHARED_FIELDS, JsonField
 from .lazy import batches_of, predict_lazily
 from .metadata import RuleMetadata, headline
@@ -118,6 +119,7 @@ class Rule(ABC):
     """Fields of documents besides those of outputs and classes."""
     shared_fields: ClassVar[tuple[JsonField, ...]] = SHARED_FIELDS
     html_card: ClassVar[Callable[[Any], str] | None] = None  # set by metricwise.inspection, which lies above
+    adapter: ClassVar[Callable[..., Any] | None] = None  # set by metricwise.monitoring, which lies above
 
     metadata: RuleMetadata
     schema: Schema
@@ -397,6 +399,129 @@ class Rule(ABC):
         rule: Any = self  # every kind is a dataclass
         copy: Self = replace(rule, metadata=self.metadata.updated(**entries))
         return copy
+
+    @entry_point()
+    def with_prior(self, prior: Any) -> Self:
+        """Return the rule for rows with other class shares, without the rows that it was fitted to.
+
+        By Bayes' rule: if the rows of each class look as before and only the shares of the classes move, the odds of a
+        class change by the ratio of its shares. What that is worth depends on the metric that the rule was fitted for,
+        and is in ``metadata.under_new_shares``:
+
+        - "exact": the loss is the table of a metric that does not depend on shares (accuracy, weighted accuracy, costs,
+          closeness on a scale). The result is the rule that `optimize` with `prior` gives for the same strategy.
+        - "unchanged": functions of recalls (balanced accuracy, G-mean, the smallest recall) do not change with shares;
+          the rule itself is returned.
+        - "approximate": every decision is taken at the calibrated odds at which it was taken before, which is not quite
+          the best rule for the new shares (F1, kappa, thresholds that labels have chosen). Use `adapted` with 1,000 new
+          rows or more, or `optimize` with `prior` and the old rows.
+
+        Constraints on precision, shares or costs hold no longer: they are returned without their confidence. Floors on
+        recalls and ceilings on false positive rates stay.
+
+        Parameters
+        ----------
+        prior : array-like of shape (K,) or (M, K), list of M arrays, float or ShareEstimate
+            Class shares of the rows that the rule will be applied to; see :func:`metricwise.estimate_shares`.
+
+        Returns
+        -------
+        rule
+
+        See Also
+        --------
+        adapted : Fit the rule anew to rows without labels.
+        metricwise.estimate_shares : Estimate the class shares of rows without labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import metricwise as mw
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.beta(1, 3, 2000)
+        >>> y = (rng.random(2000) < p).astype(int)
+        >>> cost = mw.metrics.Cost([[0, 1], [4, 0]])
+        >>> rule = mw.optimize(p, y, cost, strategy=mw.Strategy(confusion="expected")).rule
+        >>> rule.metadata.under_new_shares
+        'exact'
+        >>> round(rule.threshold, 2), round(rule.with_prior([0.9, 0.1]).threshold, 2)
+        (0.2, 0.41)
+        """
+        if "sensitive_features" in self.needs:
+            raise InvalidType(
+                "rule",
+                "decide all sensitive groups alike, because it is not known how the class shares of each group move",
+                remedy="fit the rule again with recent labels",
+            )
+        if self.metadata.under_new_shares == UNCHANGED:
+            return self
+        shift, shares = read_shift(prior, self.schema, self.metadata)
+        entries = moved_metadata(self.metadata, shares, self.n_classes)
+        return self.move(shift).with_metadata(**entries)
+
+    @entry_point()
+    def adapted(self, proba: Any, *, metric: Any = None, level: float = 0.01, pos_label: Any = None) -> Rule:
+        """Return the rule fitted anew to rows without labels, if their class shares have moved.
+
+        The shares are estimated and tested as by :func:`metricwise.estimate_shares`. If they have not moved, or if the
+        metric does not change with shares, the rule itself is returned. Otherwise the metric is maximised on the
+        expected confusion of these rows, behind the calibration of the rule shifted to their shares; where that only
+        moves the rule exactly, `with_prior` is what it comes to.
+
+        The rows of each class are assumed to look as before; see the warning in :func:`metricwise.estimate_shares`.
+
+        Parameters
+        ----------
+        proba : array-like
+            Class probabilities, logits or scores of at least 1,000 rows, as `predict` takes them.
+        metric : str, Metric or callable, optional
+            The metric, if its name in the metadata does not say all of it: functions, tables, metrics by output.
+        level : float, default=0.01
+            Level of the test that shares have not moved.
+        pos_label : object, or list of M objects, optional
+            As in `predict`.
+
+        Returns
+        -------
+        rule
+            Constraints that depend on shares are satisfied in expectation, and no longer promised.
+
+        See Also
+        --------
+        with_prior : Move the rule to known shares.
+        metricwise.estimate_shares : Estimate class shares.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import metricwise as mw
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.beta(1, 3, 6000)
+        >>> y = (rng.random(6000) < p).astype(int)
+        >>> rule = mw.optimize(p[:3000], y[:3000], "f1").rule
+        >>> rule.adapted(p[3000:]) is rule  # nothing has moved
+        True
+        >>> more = np.r_[np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:1000]]
+        >>> rule.adapted(p[more]).threshold < rule.threshold
+        True
+        """
+        if Rule.adapter is None:  # as of a rule from a pickle, before any name of metricwise was used
+            raise InvalidType("", problem="rules adapt once metricwise.monitoring is loaded", remedy="import it first")
+        adapted: Rule = Rule.adapter(self, proba, metric, level, pos_label)
+        return adapted
+
+    def with_outputs_of(self, other: Rule, outputs: NDArray[np.bool_]) -> Rule:
+        """Return the rule that decides some outputs (M,) as another rule does; itself if the two cannot be joined."""
+        return self
+
+    def move(self, shift: ShareShift) -> Self:
+        """Return the rule after a shift of class shares; refused by kinds that cannot say what it does to them."""
+        raise InvalidType(
+            "rule",
+            f"decide by calibrated probabilities or by a score with a map to these, which a {type(self).__name__} "
+            "does not",
+            remedy=f"fit it again with metricwise.optimize and {argument('prior')}",
+        )
 
     @entry_point()
     def to_dict(self) -> dict[str, Any]:

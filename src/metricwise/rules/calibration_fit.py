@@ -184,7 +184,7 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
         return []
     rows = rows.sample(max_rows)
     of_logits = proba.of_logits
-    rows = replace(rows, proba=_bounded_logits(rows.proba, rows.codes) if of_logits else rows.proba.recalibrated())
+    rows = replace(rows, proba=bound_rows(rows.proba, rows.codes) if of_logits else rows.proba.recalibrated())
     floor = 0.0 if of_logits else TemperatureScaling.floor
     links = [
         TemperatureScaling(np.ones(proba.n_outputs), np.zeros((proba.n_outputs, proba.width)), floor)
@@ -203,8 +203,8 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
     return [_behind(link, proba) for link in links] if of_logits else links
 
 
-def _bounded_logits(proba: Probabilities, codes: NDArray[Any]) -> Probabilities:
-    """Return logits behind their own map, those far out moved to the bounds of all others; see `bound_logits`."""
+def bound_rows(proba: Probabilities, codes: NDArray[Any]) -> Probabilities:
+    """Return rows of logits behind their own map, those far out moved to bounds; see `bound_logits`."""
     proba = proba.mapped_logits()
     blocks = []
     for block, span in proba.spans():

@@ -21,6 +21,7 @@ from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from .base import Rule, RuleRows, check_outputs, same_classes
 from .calibration import TemperatureScaling, link_or_base, recalibrated
+from .class_shares import ShareShift
 from .codec import (
     CLASSES,
     INPUT,
@@ -168,6 +169,19 @@ class CutPointRule(Rule):
                 remedy="use a rule from optimize",
             )
         return recalibrated(self.link, rows.proba)
+
+    def with_outputs_of(self, other: Rule, outputs: NDArray[np.bool_]) -> Rule:
+        """Return the rule that decides some outputs (M,) as another rule of cut points does."""
+        if not isinstance(other, CutPointRule):
+            return self
+        return replace(self, cuts=np.where(outputs[:, None], other.cuts, self.cuts))
+
+    def move(self, shift: ShareShift) -> CutPointRule:
+        """Return the rule after a shift of class shares; the map of two classes to probabilities follows it too."""
+        if self.ordinal_map is None:
+            cuts = shift.move_thresholds(self.cuts, self.link)
+            return replace(self, cuts=cuts, link=None if self.link is None else shift.move_link(self.link))
+        return replace(self, cuts=shift.move_cut_points(self.cuts[0], self.ordinal_map)[None])
 
     # ------------------------------------------------------------------------------------- in other words
 

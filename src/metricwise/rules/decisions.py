@@ -83,16 +83,17 @@ def bisect_changes(
     return at_zero, at_one, np.where(at_zero == at_one, np.nan, _floats(low))
 
 
-def bisect_grades(ordinal: OrdinalMap) -> FloatArray:
+def bisect_grades(ordinal: OrdinalMap, log_weight: FloatArray | float = 0.0) -> FloatArray:
     """Return the cut points (K - 1,) of the score at which the most probable grade of a map changes.
 
-    Along the score the most probable grade rises: the logarithm of the odds of a grade against a lower one does.
+    Probabilities are weighted, by weights of the grades whose logarithms (K,) are given. Along the score the most
+    probable grade rises: the logarithm of the odds of a grade against a lower one does.
     """
     grades = np.arange(ordinal.n_classes - 1)
     low, high = (np.full(len(grades), number) for number in _bits(-MAX_LOGIT[8], MAX_LOGIT[8]))
 
     def above(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return np.asarray(ordinal.log_proba(_floats(numbers)).argmax(axis=1) > grades)
+        return np.asarray((ordinal.log_proba(_floats(numbers)) + log_weight).argmax(axis=1) > grades)
 
     at_low, at_high = above(low), above(high)
     while (high > low + 1).any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..data.row_costs import read_row_costs, table_of
 from ..data.weights import read_sample_weight
 from .base import Rule, RuleRows, check_outputs, rule_input, same_classes, same_label
 from .calibration import TemperatureScaling, recalibrated
+from .class_shares import ShareShift
 from .codec import LINK, SHARED_FIELDS, JsonField, nullable, read_numbers
 from .decisions import decide_costs
 from .describe import link_lines
@@ -139,6 +140,10 @@ class CostRule(Rule):
     def calibrate(self, rows: RuleRows) -> Probabilities:
         """Return the probabilities behind the link."""
         return recalibrated(self.link, rows.proba)
+
+    def move(self, shift: ShareShift) -> Self:
+        """Return the rule after a shift of class shares."""
+        return replace(self, link=shift.move_link(self.link))
 
     @property
     def shared_link(self) -> TemperatureScaling | None:

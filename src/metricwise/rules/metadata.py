@@ -15,6 +15,8 @@ _TEXT: Json = {"type": "string"}
 _NUMBER_OR_NULL: Json = {"type": ["number", "null"]}
 _COUNT: Json = {"type": "integer", "minimum": 0}
 _TEXTS: Json = {"type": "array", "items": _TEXT}
+_NUMBERS: Json = {"type": "array", "items": {"type": "number"}}
+_TABLE: Json = {"type": "array", "items": _NUMBERS}
 _LABEL: Json = {"type": ["string", "number", "boolean"]}
 _LABELS_BY_OUTPUT: Json = {"type": "array", "items": {"type": ["array", "null"], "items": _LABEL}}
 _BOUNDS = ("low", "high", "value", "confidence")
@@ -27,7 +29,11 @@ INTERVAL_SCHEMA: Json = {
 _INTERVAL: Json = {"$ref": "#/$defs/interval"}
 _CONSTRAINT: Json = {
     "type": "object",
-    "properties": {"name": _TEXT, **dict.fromkeys(_BOUNDS, _NUMBER_OR_NULL)},
+    "properties": {
+        "name": _TEXT,
+        **dict.fromkeys(_BOUNDS, _NUMBER_OR_NULL),
+        "of_shares": {"type": "boolean"},
+    },
     "required": ["name"],
 }
 
@@ -67,6 +73,16 @@ class RuleMetadata:
         For each output, rows of each class.
     recipe : str, optional
         What was counted, and whether probabilities were recalibrated.
+    calibration : mapping, optional
+        Calibration of the rows of the fit, with its covariance and the class shares: what is needed to judge or move
+        the rule on rows without labels. Decisions do not use it.
+    prior : list of lists of float, optional
+        For each output, the class shares that the decisions are for, if these are not those of the rows of the fit.
+    moved : str, optional
+        How the rule was moved to other class shares after it was fitted: "shifted" by Bayes' rule, or "adapted" to rows
+        without labels.
+    under_new_shares : str, optional
+        What becomes of the rule if class shares move: "unchanged", "exact" or "approximate"; see `Rule.with_prior`.
     subject_to, confidence, promises : optional
         The constraints as written, the confidence of all of them, and each with its bounds and value.
     value, baseline : float, optional
@@ -134,6 +150,35 @@ class RuleMetadata:
         {"type": "array", "items": {"type": "array", "items": _COUNT}},
     )
     recipe: str | None = _entry("What was counted, and whether probabilities were recalibrated.", _TEXT)
+    calibration: Mapping[str, Any] | None = _entry(
+        "Calibration of these rows, softmax(temperature * log(max(eta, floor)) + bias), of logits with floor 0; the "
+        "class shares of the labels, the effective number of labelled rows, and for each output the covariance of "
+        "temperature and biases less the logarithms of the shares, relative to the first class.",
+        {
+            "type": "object",
+            "properties": {
+                "temperature": _NUMBERS,
+                "bias": _TABLE,
+                "floor": {"type": "number"},
+                "shares": _TABLE,
+                "rows": _NUMBERS,
+                "covariance": {"type": "array", "items": {"type": ["array", "null"], "items": _NUMBERS}},
+            },
+            "required": ["temperature", "bias", "floor", "shares", "rows", "covariance"],
+        },
+    )
+    prior: Sequence[Sequence[float]] | None = _entry(
+        "For each output, the class shares that the decisions are for, if these are not those of these rows.", _TABLE
+    )
+    moved: str | None = _entry(
+        "How the rule was moved to other class shares after it was fitted: shifted by Bayes' rule, or adapted to rows "
+        "without labels.",
+        {"type": "string"},
+    )
+    under_new_shares: str | None = _entry(
+        "What becomes of the rule if class shares move: it is unchanged, or moved exactly or approximately.",
+        {"type": "string"},
+    )
     subject_to: Sequence[str] | None = _entry("Constraints, as they were written.", _TEXTS)
     confidence: float | None = _entry(
         "Confidence level at which all constraints hold jointly in the population.", {"type": "number"}
@@ -147,7 +192,8 @@ class RuleMetadata:
         "Estimated value of the metric on new data, with a 95 % interval.", _INTERVAL
     )
     promises: Sequence[Mapping[str, Any]] | None = _entry(
-        "Each constraint: its bounds (null if there is none) and its value on these rows.",
+        "Each constraint: its bounds (null if there is none), its value on these rows, and whether what it bounds "
+        "depends on the class shares.",
         {"type": "array", "items": _CONSTRAINT},
     )
     targets: Sequence[str] | None = _entry(
@@ -278,4 +324,17 @@ def headline(metadata: RuleMetadata, several: bool) -> list[str]:
         sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
         text += f", subject to {' and '.join(metadata.subject_to)}{sure}"
     loss = (metadata.losses or {}).get(metadata.metric)
-    return [f"Rule for {metadata.metric if loss is None else f'the lowest {loss}'}{text}."]
+    return [f"Rule for {metadata.metric if loss is None else f'the lowest {loss}'}{text}.", *_moved_lines(metadata)]
+
+
+def _moved_lines(metadata: RuleMetadata) -> list[str]:
+    """Say which class shares a rule was moved to, and what that is worth."""
+    if metadata.moved is None:
+        return []
+    if metadata.moved == "adapted":
+        lines = ["Adapted to the class shares of rows without labels."]
+    else:
+        remark = "" if metadata.under_new_shares == "exact" else " (approximate: not quite the best rule for them)"
+        lines = [f"Moved to new class shares by Bayes' rule{remark}."]
+    withdrawn = [promise["name"] for promise in metadata.promises or () if promise.get("of_shares", True)]
+    return [*lines, *([f"No longer promised: {', '.join(withdrawn)}."] if withdrawn else [])]

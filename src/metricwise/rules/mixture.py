@@ -25,6 +25,7 @@ from .base import (
     same_label,
 )
 from .calibration import TemperatureScaling, recalibrated
+from .class_shares import ShareShift
 from .codec import SEED, WEIGHTS, decisions_field
 from .describe import mixture_lines
 from .metadata import NO_METADATA, RuleMetadata
@@ -203,6 +204,10 @@ class MixtureRule(RuleOfParts):
     def map_rules(self, change: Callable[[WeightedRule], WeightedRule]) -> MixtureRule:
         """Return the mixture of the rules, each changed."""
         return replace(self, rules=tuple(map(change, self.rules)))
+
+    def move(self, shift: ShareShift) -> MixtureRule:
+        """Return the mixture after a shift of class shares."""
+        return self.map_rules(lambda rule: rule.move(shift))
 
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""

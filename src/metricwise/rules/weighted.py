@@ -6,9 +6,9 @@ Must not know metrics, solvers, or where the loss comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..core.schema import Schema
 from . import by_hand
 from .base import LossMixture, Rule, RuleRows, check_outputs, rule_input, same_classes, same_label
 from .calibration import TemperatureScaling, link_or_base, recalibrated
+from .class_shares import ShareShift
 from .codec import LINK, LOSS
 from .cut_points import CutPointRule
 from .decisions import bisect_changes, decide_loss
@@ -294,6 +295,30 @@ class WeightedRule(Rule):
     def calibrate(self, rows: RuleRows) -> Probabilities:
         """Return the probabilities behind the link."""
         return recalibrated(self.link, rows.proba)
+
+    def with_outputs_of(self, other: Rule, outputs: NDArray[np.bool_]) -> Rule:
+        """Return the rule that decides some outputs (M,) as another weighted rule does."""
+        if not isinstance(other, WeightedRule) or not outputs.any():
+            return self
+        size = (self.n_outputs, self.width)
+        links = [rule.link or TemperatureScaling.identity(*size) for rule in (self, other)]
+        if links[0].floor != links[1].floor:
+            return self
+        tensors = [
+            np.broadcast_to(rule.loss.tensor(), (self.n_outputs, *rule.loss.tensor().shape[1:]))
+            for rule in (self, other)
+        ]
+        loss = Loss.from_tensor(np.where(outputs[:, None, None], tensors[1], tensors[0]))
+        link = TemperatureScaling(
+            np.where(outputs, links[1].temperature, links[0].temperature),
+            np.where(outputs[:, None], links[1].bias, links[0].bias),
+            links[0].floor,
+        )
+        return replace(self, loss=loss, link=link)
+
+    def move(self, shift: ShareShift) -> Self:
+        """Return the rule after a shift of class shares."""
+        return replace(self, link=shift.move_link(self.link))
 
     @property
     def is_flat(self) -> bool:

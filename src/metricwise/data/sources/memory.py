@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.probabilities import Probabilities
 from ...core.rows import HEAD_ROWS, Rows
 from ...core.sampling import by_keys, draw_rows, number_copies
 from ...core.schema import Schema
@@ -52,6 +53,11 @@ class MemorySource(SourceBase):
     rows: Rows
     schema: Schema
     passes: Passes = field(default_factory=Passes)
+
+    @classmethod
+    def unlabelled(cls, proba: Probabilities, schema: Schema) -> MemorySource:
+        """Return the source of probabilities without labels."""
+        return cls(Rows(proba), schema)
 
     @property
     def n_rows(self) -> int:

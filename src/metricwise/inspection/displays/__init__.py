@@ -17,6 +17,7 @@ from .gains import GainsDisplay
 from .metric_curve import MetricCurveDisplay
 from .moves import MovesDisplay
 from .reliability import ReliabilityDisplay
+from .shares import SharesDisplay
 
 __all__ = [
     "MetricCurveDisplay",
@@ -28,6 +29,7 @@ __all__ = [
     "ConvergenceDisplay",
     "ReliabilityDisplay",
     "GainsDisplay",
+    "SharesDisplay",
     "RowsDisplay",
     "display_of",
 ]
