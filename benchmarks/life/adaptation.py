@@ -22,6 +22,7 @@ from .values import BY_KIND, OF_RECALLS, count, metric_of, value_of
 SIZES = (100, 1_000, 5_000)
 DRAWS = 6
 MIN_ADAPTED_ROWS = 1_000
+ROUNDING = 1e-9  # of true shares, which may be an end of an interval
 RECALL_DRAWS = 1  # draws in which metrics of recalls are measured besides
 FILES = ("adaptation", "shares")
 METHODS = ("true shares", "metricwise", "with_prior", "adapted", "QuaPy EMQ", "QuaPy PACC")
@@ -96,7 +97,7 @@ class Study:
             rule = self.stale[metric]
             made = {"metricwise": self.fit(metric, shares).rule, "with_prior": rule.with_prior(shares)}
             if len(new) >= MIN_ADAPTED_ROWS:
-                made["adapted"] = rule.adapted(new)
+                made["adapted"] = rule.adapted(new, metric=metric_of(metric, self.case))
             values |= {name: judge.value(metric, adapted) for name, adapted in made.items()}
         peers = {} if metric in OF_RECALLS else others
         return values | {name: judge.value(metric, self.fit(metric, q).rule) for name, q in peers.items()}
@@ -116,7 +117,7 @@ class Judge:
 
 def compare_shares(shares: Any, others: dict[str, Any], shift: Shift) -> dict[str, float]:
     """Return the coverage and width of intervals, in the mean over classes, and mean absolute errors."""
-    true, low, high = shift.shares, np.asarray(shares.low), np.asarray(shares.high)
+    true, low, high = shift.shares, np.asarray(shares.low) - ROUNDING, np.asarray(shares.high) + ROUNDING
     errors = {"metricwise": np.asarray(shares), "old": np.asarray(shares.old)} | others
     return {
         "p_value": round(float(shares.p_value), 6),
