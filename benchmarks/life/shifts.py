@@ -13,7 +13,8 @@ value of a rule is that of the weighted pool. Must not know metrics or methods.
 - covariate 2: the rows of one of five clusters (k-means on the standardised features; drawn at random) weigh r times
   as much as the others. P(y | x) is unchanged.
 
-a and r are such that the weights are worth half of the rows, ``(sum w)^2 / sum w^2 = n / 2``; r is at most 50.
+a and r are such that the weights are worth three quarters of the rows, ``(sum w)^2 / sum w^2 = 0.75 n``, about as many as
+in a mild shift of class shares; a is at most 2, and r at most 50.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ IntArray = NDArray[np.intp]
 RATIO = {"none": 1.0, "mild": 3.0, "strong": 12.0}
 COVARIATE = ("covariate 1", "covariate 2")
 SHIFTS = (*RATIO, *COVARIATE)
-WORTH = 0.5  # of the rows, that the weights of a covariate shift leave
+WORTH = 0.75  # of the rows, that the weights of a covariate shift leave
 MAX_CLIP = 2.0  # standard deviations of the direction
+MAX_STRENGTH = 2.0
 MAX_RATIO = 50.0
 
 
@@ -81,8 +83,12 @@ def worth(weight: FloatArray) -> float:
 
 
 def tilt(z: FloatArray) -> FloatArray:
-    """Return ``exp(a * z)``, with a such that the weights are worth half of the rows."""
-    strength = brentq(lambda a: worth(np.exp(a * z)) - WORTH, 0.0, 20.0)
+    """Return ``exp(a * z)``, with a such that the weights are worth `WORTH` of the rows."""
+
+    def excess(strength: float) -> float:
+        return worth(np.exp(strength * z)) - WORTH
+
+    strength = MAX_STRENGTH if excess(MAX_STRENGTH) > 0 else brentq(excess, 0.0, MAX_STRENGTH)
     return np.asarray(np.exp(strength * z))
 
 
