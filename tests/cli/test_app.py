@@ -176,6 +176,7 @@ def test_options_reach_the_library(tmp_path):
     frame["weight"] = np.arange(len(frame)) % 3 + 1
     frame["person"] = [f"person {row // 4}" for row in range(len(frame))]
     frame["day"] = pd.date_range("2024-01-01", periods=len(frame)).astype(str)
+    frame["hour"] = 24 * np.arange(len(frame))
     source, (proba, y) = write(frame, tmp_path / "rows.csv"), arguments(SINGLE, frame)
     cases = [
         (["--weight", "weight"], {"sample_weight": frame["weight"]}),
@@ -186,6 +187,14 @@ def test_options_reach_the_library(tmp_path):
         (["--groups", "person"], {"groups": frame["person"]}),
         (["--time", "day"], {"groups": mw.InTime(pd.to_datetime(frame["day"]))}),
         (["--time", "day", "--dependence", "20"], {"groups": mw.InTime(pd.to_datetime(frame["day"]), 20)}),
+        (
+            ["--time", "day", "--half-life", "90d"],
+            {"groups": mw.InTime(pd.to_datetime(frame["day"]), half_life=pd.Timedelta(days=90))},
+        ),
+        (
+            ["--time", "hour", "--half-life", "2160", "--weight", "weight"],
+            {"groups": mw.InTime(frame["hour"], half_life=2160), "sample_weight": frame["weight"]},
+        ),
         (["--record", "recall", "--seed", "3"], {"record": ["recall"], "random_state": 3}),
         (["--subject-to", "recall >= 0.6"], {"subject_to": "recall >= 0.6"}),
         (
@@ -208,6 +217,19 @@ def test_options_reach_the_library(tmp_path):
         assert mw.load_rule(tmp_path / "rule.json") == expected.rule
         assert found["gain"] is None or found["gain"]["low"] == expected.gain.low
         assert [one["value"] for one in found["constraints"]] == [one.value for one in expected.constraints]
+
+
+def test_evaluate_weights_rows_by_age_and_says_so(tmp_path, fitted):
+    frame, options, rule, path = fitted[SINGLE]
+    frame = frame.assign(day=pd.date_range("2024-01-01", periods=len(frame)).astype(str))
+    words = [path, write(frame, tmp_path / "rows.csv"), *options, "-m", "f1", "--time", "day", "--half-life", "30d"]
+    expected = mw.evaluate(
+        rule, *arguments(SINGLE, frame), "f1", groups=mw.InTime(pd.to_datetime(frame["day"]), half_life="30d")
+    )
+    assert document("evaluate", *words)["metrics"] == expected.to_dict()
+    said = done("evaluate", *words).err
+    assert expected.notes[0] in said
+    assert "Use a longer --half-life." in said
 
 
 def test_a_metric_for_each_target(tmp_path, fitted):

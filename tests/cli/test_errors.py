@@ -58,6 +58,13 @@ WRONG = {
     "fit binary.csv " + FIT + " --weight-kind frequency": "--weight-kind needs --weight",
     "fit binary.csv " + FIT + " --dependence 20": "--dependence needs --time",
     "fit binary.csv " + FIT + " --time id --dependence 9999": "--dependence must be at most half of the number of rows",
+    "fit binary.csv " + FIT + " --half-life 30d": "--half-life needs --time",
+    "fit binary.csv " + FIT + " --time id --half-life 30d": "--half-life must be a number if times are numbers",
+    "fit binary.csv " + FIT + " --time id --half-life soon": "--half-life must be a number, .* '30d', .* got 'soon'",
+    "fit binary.csv " + FIT + " --time id --half-life -3": "--half-life must be positive and finite, got -3",
+    "fit binary.csv "
+    + FIT
+    + " --time id --half-life 9 --weight id --weight-kind frequency": "--half-life gives fractions",
     "fit binary.csv " + FIT + " --time id --groups id": "--groups and --time cannot both be given",
     "fit binary.csv " + FIT + " --confidence 2": r"--confidence must be a number in \[0.5, 1\)",
     "fit binary.csv " + FIT + " --confidence often": "--confidence must be a number from 0.5 up to 1",

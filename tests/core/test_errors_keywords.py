@@ -16,6 +16,7 @@ INSTEAD = {
     "randomized": "strategy=mw.Strategy(randomized=...)",
     "weight_kind": "sample_weight=mw.Frequencies(weight)",
     "time": "groups=mw.InTime(time)",
+    "half_life": "groups=mw.InTime(time, half_life=...)",
     "group_aware": "sensitive_features=mw.Sensitive(values, group_aware=...)",
     "abstain_label": "abstain=mw.Abstention(cost, label=...)",
     "zero_division": "mw.metrics.FBeta(zero_division=...)",

@@ -84,6 +84,43 @@ def test_rare_labels_of_many_outputs_are_sampled_and_weighted_back():
     assert (np.abs(bias) <= 4 * error + 1e-9).all()
 
 
+@pytest.mark.parametrize(("half_life", "n_rows"), [(300, 4_000), (3_000, 4_000)])
+def test_a_thinned_sample_has_the_rows_that_weigh_most(half_life, n_rows):
+    """An even sample of the same size has 3 and 30 % of the effective rows that the thinned one has at least."""
+    n_total = 100_000
+    rng = np.random.default_rng(0)
+    codes = (rng.random((n_total, 1)) < 0.3).astype(np.int8)
+    weight = 0.5 ** (np.arange(n_total)[::-1] / half_life)
+    weight[:1_000] = 0
+    whole, shares = weight.sum() ** 2 / (weight**2).sum(), []
+    for seed in range(30):
+        sample = draw_rows(codes, n_rows, n_total, weight=weight, seed=seed, thin=True)
+        scaled = weight[sample.rows] * sample.frequency
+        assert (np.diff(sample.rows) > 0).all()
+        assert len(sample.rows) <= n_rows + 3
+        assert sample.rows.min() >= 1_000  # rows without weight are left out
+        assert scaled.sum() ** 2 / (scaled**2).sum() >= min(0.95 * whole, 0.4 * n_rows)
+        shares.append([scaled.sum(), scaled @ codes[sample.rows, 0]])
+    error = np.std(shares, axis=0, ddof=1) / np.sqrt(30)
+    bias = np.mean(shares, axis=0) - [weight.sum(), weight @ codes[:, 0]]
+    assert (np.abs(bias) <= 4 * error).all()
+
+
+def test_a_class_that_only_old_rows_show_is_not_thinned_away():
+    n_total = 100_000
+    codes = (np.arange(n_total) < 20_000).astype(np.int8)[:, None]
+    sample = draw_rows(codes, 2_000, n_total, weight=0.5 ** (np.arange(n_total)[::-1] / 500.0), thin=True)
+    assert (codes[sample.rows] == 1).sum() >= 500
+
+
+def test_weights_that_hardly_differ_are_not_thinned():
+    rng = np.random.default_rng(0)
+    codes, weight = rng.integers(0, 3, (20_000, 1)).astype(np.int8), rng.uniform(0.5, 2, 20_000)
+    thinned, even = (draw_rows(codes, 1_000, 20_000, weight=weight, thin=thin) for thin in (True, False))
+    np.testing.assert_array_equal(thinned.rows, even.rows)
+    np.testing.assert_array_equal(thinned.frequency, even.frequency)
+
+
 def test_link_of_a_sample_is_that_of_all_rows():
     p, y = rare_world(200_000, 60, seed=0)
     proba = read_proba(np.clip(p * 30, 0, 0.999))  # as class weights would make them

@@ -166,6 +166,44 @@ def test_rows_that_a_time_series_split_never_tests_take_no_part(drifting):
     same(model.solution_, expected)
 
 
+class RemembersWeights(GaussianNB):
+    """An estimator that remembers the weights it was given."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.weight_ = sample_weight
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cv", [None, TimeSeriesSplit(4), "prefit"])
+def test_a_half_life_is_for_the_rule_alone(drifting, cv, weighted):
+    X, y, time = drifting
+    weight = 1.0 + time % 2 if weighted else None
+    days = np.datetime64("2024-01-01") + time
+    estimator = RemembersWeights().fit(X, y) if cv == "prefit" else RemembersWeights()
+    options = {"metric": "f1", "cv": cv, "response": "predict_proba"}
+    model = OURS(estimator, **options).fit(X, y, weight, groups=mw.InTime(days, half_life="150d"))
+    plain = OURS(estimator, **options).fit(X, y, weight, groups=mw.InTime(days))
+    if cv != "prefit":
+        assert model.estimator_.weight_ is weight or np.array_equal(model.estimator_.weight_, weight)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    rows, proba = np.arange(400), estimator.predict_proba(X) if cv == "prefit" else None
+    if cv is not None and cv != "prefit":
+        parts = list(cv.split(X))
+        rows = np.concatenate([test for _, test in parts])
+        models = [GaussianNB().fit(X[i], y[i], None if weight is None else weight[i]) for i, _ in parts]
+        proba = np.concatenate([m.predict_proba(X[test]) for m, (_, test) in zip(models, parts, strict=True)])
+    elif cv is None:
+        params = {} if weight is None else {"params": {"sample_weight": weight}}
+        proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba", **params)
+    decayed = 0.5 ** ((399 - time[rows]) / 150) * (1 if weight is None else weight[rows])
+    expected = mw.optimize(proba, y[rows], "f1", sample_weight=decayed, groups=mw.InTime(time[rows]))
+    assert model.solution_.value == pytest.approx(expected.value, abs=1e-12)
+    assert model.rule_.thresholds == pytest.approx(expected.rule.thresholds, rel=1e-9)
+    n_effective = decayed.sum() ** 2 / (decayed**2).sum()
+    assert f"the effective number of rows is {n_effective:.0f} of {len(rows)}." in model.solution_.status
+
+
 class WantsTime(GaussianNB):
     """An estimator whose fit takes time, and remembers how many rows had one."""
 
@@ -205,6 +243,19 @@ def test_time_is_checked_before_anything_is_fitted(drifting, time, words):
     X, y, _ = drifting
     with pytest.raises(ValueError, match=f"^MetricOptimalClassifierCV: {words}"):
         OURS(NeverFitted()).fit(X, y, groups=mw.InTime(time))
+
+
+@pytest.mark.parametrize(
+    ("weight", "half_life", "words"),
+    [
+        (None, "30d", "half_life must be a number if times are numbers, got 30 days"),
+        (mw.Frequencies(np.ones(400)), 30, "half_life gives fractions of rows, but Frequencies count whole ones"),
+    ],
+)
+def test_a_half_life_is_checked_before_anything_is_fitted(drifting, weight, half_life, words):
+    X, y, time = drifting
+    with pytest.raises(ValueError, match=f"^MetricOptimalClassifierCV: {words}"):
+        OURS(NeverFitted()).fit(X, y, weight, groups=mw.InTime(time, half_life=half_life))
 
 
 def test_time_is_refused_unless_the_estimator_takes_it(drifting):

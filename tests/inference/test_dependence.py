@@ -50,7 +50,46 @@ def test_the_length_that_is_given_is_used():
         np.testing.assert_array_equal(rows.cluster, order // length)
 
 
+@pytest.mark.parametrize(("n", "half_life"), [(3_000, 200), (30_000, 200), (30_000, 2_000)])
+def test_stretches_of_decayed_weights_share_the_weight(n, half_life):
+    """However many rows there are: what is older than some half-lives is one stretch, not one of 24 each."""
+    p, y = worlds.in_time(n, 0.0, seed=1)
+    rows = read_problem(p, y, "f1", groups=mw.InTime(np.arange(n), half_life=half_life)).source.rows
+    weight, size = np.bincount(rows.cluster, rows.weight), np.bincount(rows.cluster)
+    assert rows.dependence.n_stretches == len(weight)
+    assert (np.diff(rows.cluster) >= 0).all()
+    n_effective = weight.sum() ** 2 / (weight**2).sum()
+    assert 18 <= n_effective <= len(weight) <= 25
+    assert size.min() >= 0.9 * rows.dependence.length
+    assert rows.dependence.n_rows / rows.dependence.inflation <= rows.n_effective * 1.000001
+
+
+def test_equal_weights_make_the_same_stretches_as_none():
+    p, y = worlds.in_time(1_000, 0.9, seed=1)
+    time = mw.InTime(np.arange(1_000))
+    first, second = (
+        read_problem(p, y, "f1", groups=time, sample_weight=weight).source.rows
+        for weight in (None, np.full(1_000, 0.1))
+    )
+    np.testing.assert_array_equal(first.cluster, second.cluster)
+    assert first.dependence == second.dependence
+
+
 # ------------------------------------------------------------------------------------------------- intervals
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.97])
+def test_intervals_cover_with_a_half_life(rho):
+    """Periods of as many rows each covered 68 % without dependence."""
+    p, y = worlds.in_time(400_000, 0.0, seed=99)
+    truth = f1_score(y, p > 0.4)
+    inside = []
+    for seed in range(100):
+        p, y = worlds.in_time(6_000, rho, seed=seed)
+        evaluation = mw.evaluate(0.4, p, y, "f1", groups=mw.InTime(np.arange(6_000), half_life=300))
+        value = evaluation["f1"].value
+        inside.append(value.low <= truth <= value.high)
+    assert np.mean(inside) >= 0.89  # 95 %, less almost three standard errors
 
 
 def test_intervals_cover_under_long_dependence():

@@ -113,7 +113,7 @@ def optimize(
         Group labels of rows that belong together, such as the rows of one patient: a rule is never judged on rows of a
         group that it was fitted to. Exact duplicates of rows are detected without it. For rows in time, pass a
         :class:`metricwise.InTime`: neighbours in time belong together, and rules are judged on periods that they were
-        not fitted to.
+        not fitted to. With a half-life, old rows count less.
     sensitive_features : array-like of shape (N,) or (N, F), or Sensitive, optional
         The sensitive group of every row, by name or number; several columns are combined. `subject_to` may then
         constrain groups: ``"demographic_parity <= 0.05"``, ``"equal_opportunity <= 0.05"``, ``"equalized_odds <=

@@ -16,7 +16,7 @@ from ..data.frames import warn_of_order
 from ..data.labels import Labels
 from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
-from ..data.row_spec import RowSpec
+from ..data.row_spec import InTime, RowSpec
 from ..data.sensitive import Groups, read_sensitive
 from ..data.sources.base import SourceBase
 from ..data.sources.memory import MemorySource
@@ -76,7 +76,7 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
     if not isinstance(rows.y, Labels):  # an estimator has assigned columns by its classes
         _warn_of_columns(source, schema)
     if rows.time is not None:
-        problem = _in_time(problem, rows.time.length)
+        problem = _in_time(problem, rows.time)
     return _by_group(problem, rows, goal)
 
 
@@ -115,12 +115,12 @@ def check_constraints(task: FitTask) -> None:
     check_shown(goal.constraints, by_group, names)
 
 
-def _in_time(problem: Problem, length: int | None) -> Problem:
+def _in_time(problem: Problem, time: InTime) -> Problem:
     """Return the problem whose rows belong together by time periods."""
     source = problem.source
     assert isinstance(source, MemorySource)  # others refuse InTime
     judged = InMemory(source, problem.aim, problem.prior, allowed=problem.allowed)
-    return replace(problem, source=in_stretches(source, trial_influences([judged]), length))
+    return replace(problem, source=in_stretches(source, trial_influences([judged]), time))
 
 
 def _check_observed(problem: Problem) -> None:

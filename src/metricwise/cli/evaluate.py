@@ -21,6 +21,7 @@ from .options import (
     read_abstain,
     saved,
     takes,
+    with_options,
 )
 from .printing import interval, note, print_json, print_table, say
 
@@ -222,6 +223,8 @@ def _judge(
         else:
             models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), other_proba)}
             evaluation = judge(models, rows.y, metrics, **arguments)
+    for text in evaluation.notes if labels.time is not None else ():
+        note(with_options(text))
     if json:
         print_json({"rows": evaluation.n_rows, "against": title, "metrics": evaluation.to_dict()})
         return

@@ -148,13 +148,24 @@ class LabelOptions:
             help="Maximum number of rows over which rows sorted by --time are dependent. Default: estimated.",
         ),
     ] = None
+    half_life: Annotated[
+        str | None,
+        typer.Option(
+            "--half-life",
+            metavar="LENGTH",
+            help="Age by --time at which a row has half of the weight of the latest one: a number in the unit of "
+            "numeric times, or 30d, 12h, 2w for dates. Default: age does not matter.",
+        ),
+    ] = None
 
     def check(self) -> None:
         """Refuse options about others that are not given, or that exclude one another."""
-        if self.dependence is not None and self.time is None:
-            raise InvalidParameter(
-                "dependence", problem="--dependence needs --time, which is not given", remedy="leave it out"
-            )
+        for name in ("dependence", "half_life"):
+            if getattr(self, name) is not None and self.time is None:
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidParameter(
+                    name, problem=f"{option} needs --time, which is not given", remedy="leave it out"
+                )
         if self.weight_kind not in ("importance", "frequency"):
             raise InvalidParameter(
                 "weight_kind", problem=f"--weight-kind must be importance or frequency, got {self.weight_kind!r}"
@@ -176,10 +187,23 @@ class LabelOptions:
 
         return Frequencies(values) if self.weight_kind == "frequency" else values
 
+    def in_time(self, moments: Any) -> Any:
+        """Return times, or the name of their column, as the library takes them."""
+        from ..data.row_spec import InTime
+
+        return InTime(moments, self.dependence, None if self.half_life is None else _number_or_text(self.half_life))
+
     @property
     def columns(self) -> list[str]:
         """Columns that are not probabilities."""
         return [name for name in (*(self.target or ()), self.weight, self.groups, self.time) if name is not None]
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 _AVERAGE = typer.Option("--average", metavar="NAME", help="Average over several targets: micro, macro or instance.")

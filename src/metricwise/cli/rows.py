@@ -27,7 +27,6 @@ from ..data.columns import (
     probability_columns,
     tables_of_columns,
 )
-from ..data.row_spec import InTime
 from ..data.single_column import positive_labels
 from ..data.sources.tables import sorted_or_same, survey_labels
 from ..data.tables.formats import STANDARD_STREAM, file_format
@@ -262,7 +261,7 @@ def _row_options(table: OpenedTable, labels: LabelOptions) -> dict[str, Any]:
                     f"{labels.dependence}"
                 ),
             )
-        options["groups"] = InTime(moments, labels.dependence)
+        options["groups"] = labels.in_time(moments)
     return options
 
 
@@ -272,7 +271,7 @@ def _batch_options(labels: LabelOptions) -> dict[str, Any]:
     if labels.weight is not None:
         options["sample_weight"] = labels.weights(labels.weight)
     if labels.time is not None:
-        options["groups"] = InTime(labels.time)
+        options["groups"] = labels.in_time(labels.time)
     return options
 
 

@@ -43,6 +43,7 @@ HOMES = {
 _INSTEAD = {
     "weight_kind": "pass sample_weight=mw.Frequencies(weight) for weights that count rows",
     "time": "pass groups=mw.InTime(time)",
+    "half_life": "pass groups=mw.InTime(time, half_life=...)",
     "zero_division": "pass a metric object, such as mw.metrics.FBeta(zero_division=...)",
     "missing": "pass y with NaN or None for missing labels, or a masked array: np.ma.masked_equal(y, code)",
     "normalize": "divide the scores by their sums: proba / proba.sum(axis=-1, keepdims=True)",

@@ -84,6 +84,19 @@ class Rows:
         """N."""
         return self.proba.n_rows
 
+    @property
+    def observed_weight(self) -> FloatArray:
+        """Weights (N,) of rows, 0 of those without any label if there are labels."""
+        weight = np.ones(self.n_rows) if self.weight is None else self.weight
+        return weight if self.codes is None else np.where((self.codes >= 0).any(axis=1), weight, 0.0)
+
+    @property
+    def n_effective(self) -> float:
+        """Kish's effective number of rows: so many equally weighted ones estimate means as well."""
+        weight = self.observed_weight
+        squares = float(weight @ weight)
+        return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
+
     def take(self, rows: Any) -> Rows:
         """Return some of the rows, by a slice, a mask or indices."""
 

@@ -30,7 +30,13 @@ Found = tuple[IntArray, KeyArray, NDArray[Any]]  # rows, their keys, their strat
 _EVENLY = 0.5  # share of a sample that is spent on all rows alike, so that no row stands for too many
 _UNWANTED = 1e-6  # rarity of a row that shows no class: it comes when nothing else is left
 _HALVINGS = 80
+# Rows of uneven weight are thinned first if, within strata, they are worth less than this share of as many equal ones.
+_MIN_EVENNESS = 0.5
+_MAX_THINNING_LOSS = 0.02  # by which thinning may raise the variance of weighted sums
+_LEVELS = 63  # of weights, each half of the one before
+_THINNING_SEED = 1 << 40  # added to the seed, so that rows that are kept are not also those drawn first
 _ALL_BITS = (1 << 64) - 1
+_TINY = float(np.finfo(float).tiny)
 _BLOCK = 1 << 20  # labels looked at together
 
 
@@ -61,6 +67,7 @@ def draw_rows(
     weight: FloatArray | None = None,
     low: Low | None = None,
     seed: int = 0,
+    thin: bool = False,
 ) -> Sample:
     """Draw about `n_rows` rows without replacement, stratified by class.
 
@@ -68,6 +75,10 @@ def draw_rows(
     the other half to each class alike; a class with fewer rows than that gives all that it has. Within a class every
     row is as likely as any other, and stands for equally many: sums over the sample, weighted by `frequency`, estimate
     sums over all rows without bias, and the counts of the classes of a single output are exact.
+
+    Of rows whose weights differ greatly, such as those that decay with age, an even sample would have few that matter.
+    With `thin`, rows of little weight are thinned first: each is kept with a probability that falls with its weight,
+    and stands for as many more. Then counts are exact in expectation only.
 
     Parameters
     ----------
@@ -83,6 +94,8 @@ def draw_rows(
         What rows are drawn by, their position by default: with keys of their content the same rows are drawn in
         whatever order they come. See :data:`Low` and :func:`by_keys`.
     seed : int, default=0
+    thin : bool, default=False
+        Whether rows of little weight are thinned first, if weights differ greatly.
 
     Returns
     -------
@@ -102,14 +115,68 @@ def draw_rows(
         return Sample(np.arange(n_total), np.ones(n_total))
     strata = Strata.of(None if codes is None else count_rows(codes, weight), n_total)
     stratum = strata.of_rows(codes, weight, n_total)
+    low = low or by_keys()
+    thinned = _thin_rows(weight, stratum, low, seed) if thin and weight is not None else None
+    if weight is not None and thinned is not None:
+        return _draw_thinned(codes, n_rows, weight, thinned, low, seed)
     if strata.size is None:
         strata = replace(strata, size=strata.count(stratum))
 
     def below(keys: KeyArray) -> Found:
-        rows, numbers = (low or by_keys())(stratum, keys, seed)
+        rows, numbers = low(stratum, keys, seed)
         return rows, numbers, stratum[rows]
 
     return strata.draw(n_rows, below)
+
+
+def _thin_rows(weight: FloatArray, stratum: NDArray[Any], low: Low, seed: int) -> Sample | None:
+    """Keep rows with a probability that falls with their weight within strata; None if weights hardly differ.
+
+    Weights are told apart by powers of 2. Rows of weight 0 are dropped.
+    """
+    place, positive = stratum.astype(np.intp) + 1, weight > 0
+    means = np.bincount(place, weight) / np.maximum(np.bincount(place, positive), 1)
+    relative = weight / np.maximum(means, _TINY)[place]
+    squares = float(relative @ relative)
+    if float(relative.sum()) ** 2 >= _MIN_EVENNESS * squares * int(positive.sum()):
+        return None
+    positive = relative > 0
+    level = np.full(len(weight), -1, dtype=np.int8)
+    level[positive] = np.minimum(np.log2(relative.max()) - np.log2(relative[positive]), _LEVELS - 1)
+    # Of the levels from the first on that is thinned, each is kept half as often as the one before.
+    at_level = np.bincount(level[positive], relative[positive] ** 2, _LEVELS)
+    halvings = np.maximum(np.arange(_LEVELS) - np.arange(_LEVELS)[:, None], 0)
+    loss = (2.0**halvings - 1) @ at_level
+    kept = 2.0 ** -halvings[np.argmax(loss <= _MAX_THINNING_LOSS * squares)]
+    keys = np.where(kept < 1, (np.minimum(kept, 0.5) * 2.0**64).astype(np.uint64), np.uint64(_ALL_BITS))
+    rows, _ = low(level, np.append(np.uint64(0), keys), seed + _THINNING_SEED)
+    rows = rows[positive[rows]]
+    return Sample(rows, 1.0 / kept[level[rows]])
+
+
+def _draw_thinned(
+    codes: NDArray[Any] | None, n_rows: int, weight: FloatArray, thinned: Sample, low: Low, seed: int
+) -> Sample:
+    """Draw about `n_rows` of the rows that thinning has kept."""
+    some, n_kept = thinned.rows, len(thinned.rows)
+    if n_kept <= n_rows:
+        return thinned
+    counts = None if codes is None else count_rows(codes[some], weight[some])
+    strata = Strata.of(counts, n_kept)
+    kept = strata.of_rows(None if codes is None else codes[some], weight[some], n_kept).astype(np.int32)
+    strata = replace(strata, size=strata.count(kept))
+    stratum = np.full(len(weight), len(strata.rarity) - 1, dtype=np.int32)  # of rows that are never drawn
+    stratum[some] = kept
+
+    def below(keys: KeyArray) -> Found:
+        rows, numbers = low(stratum, np.append(keys, np.uint64(0)), seed)
+        drawn = stratum[rows] < len(strata.rarity) - 1
+        return rows[drawn], numbers[drawn], stratum[rows[drawn]]
+
+    drawn = strata.draw(n_rows, below)
+    frequency = np.empty(len(weight))
+    frequency[some] = thinned.frequency
+    return replace(drawn, frequency=drawn.frequency * frequency[drawn.rows])
 
 
 def number_copies(keys: KeyArray, weight: FloatArray | None) -> KeyArray:

@@ -43,7 +43,7 @@ from .weights import (
     read_groups,
     read_piece_groups,
     read_piece_weight,
-    read_sample_weight,
+    read_row_weight,
     read_time,
 )
 
@@ -125,7 +125,7 @@ def read_data(spec: RowSpec) -> Data:
         column_order=None if single else named_order(proba, names),
         input=replace(row_input, base=read.link) if row_input.is_logits else row_input,
     )
-    weight = read_sample_weight(spec.weight, read.n_rows)
+    weight = read_row_weight(spec, read.n_rows)
     rows = make_rows(read, labels, weight)
     if weight is not None and spec.counts_rows:
         check_frequencies(weight)

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
 from ..core.rows import Rows
 from ..core.schema import Schema
+from .half_life import HalfLife
 
 __all__ = ["Frequencies", "InTime", "Piece", "RowSpec", "RowValues", "Sensitive", "take_rows"]
 
@@ -97,6 +98,11 @@ class InTime(RowValues):
         Rows further apart in time than this number of rows are taken to be independent of one another: stretches of so
         many neighbours are kept together in resamples and standard errors. It should be several times as long as
         dependence lasts. None: measured on the rows.
+    half_life : float, timedelta or str, optional
+        The age at which a row has half of the weight of the latest row, so that old rows count less: `sample_weight`
+        is multiplied by ``0.5 ** ((latest - time) / half_life)``. A number in the unit of numeric times; for dates a
+        timedelta of Python, NumPy or pandas, or text such as "30d", "12h" or "2w" (units: s, min, h, d, w). None: age
+        does not matter. It cannot be combined with :class:`metricwise.Frequencies`.
 
     See Also
     --------
@@ -105,6 +111,11 @@ class InTime(RowValues):
 
     Notes
     -----
+    With a half-life, the notes of the result give the effective number of rows, ``(sum w)^2 / sum w^2`` of the combined
+    weights w of rows with labels: about three times the number of rows that are observed in a half-life. Below 300 they
+    warn. The weights are for the rule and its evaluation. An estimator that is fitted as well is not given them,
+    because models need more rows than rules: to weight these too, pass such weights as `sample_weight` instead.
+
     The length is measured by the spectrum of the influences of rows on the metric, and of the differences of labels
     and probabilities: the slow part is fitted by an autoregression of order 1 with noise, by Whittle's likelihood. It
     is at least the cube root of N and a 24th of N, because weak dependence that lasts cannot be told from none,
@@ -121,20 +132,29 @@ class InTime(RowValues):
     >>> evaluation = mw.evaluate(rule, proba, y, "f1", groups=mw.InTime(np.arange(1000), length=20))
     >>> evaluation.notes[0]
     'Rows are assumed to depend on each other over at most 20 rows (as given): intervals are based on 50 periods.'
+
+    Old rows count less:
+
+    >>> days = np.datetime64("2024-01-01") + np.arange(1000) // 10
+    >>> solution = mw.optimize(proba, y, "f1", groups=mw.InTime(days, half_life="30d"))
+    >>> print(solution.notes[1].text)
+    Weights of rows halve every 30 days: the effective number of rows is 709 of 1000.
     """
 
     time: Any
     length: int | None = None
+    half_life: Any = None
 
     by_row: ClassVar[str] = "time"
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
         length: Any = self.length
-        if length is None:
-            return
-        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
+        is_whole = isinstance(length, (int, np.integer)) and not isinstance(length, bool)
+        if length is not None and not (is_whole and length >= 1):
             raise InvalidParameter("length", "be a whole number of rows, at least 1", shown(length))
+        if self.half_life is not None:
+            HalfLife.of(self.half_life)
 
 
 _UNKNOWN = ("refuse", "abstain", "blind")

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.dependence import Dependence
-from ..core.errors import InvalidParameter, InvalidType, shown
+from ..core.errors import InvalidParameter, InvalidType, mention, shown
 from ..core.labels import has_masked, is_masked, split_missing
 from ..core.rows import Rows
-from .row_spec import InTime
+from .half_life import HalfLife
+from .row_spec import InTime, RowSpec
 
 __all__ = [
     "Dependence",
@@ -25,12 +26,15 @@ __all__ = [
     "count_by_weight",
     "read_column",
     "read_groups",
+    "read_moments",
     "read_output_weight",
     "read_piece_groups",
     "read_piece_weight",
     "read_prior",
+    "read_row_weight",
     "read_sample_weight",
     "read_time",
+    "row_shares",
     "stretches",
 ]
 
@@ -91,6 +95,26 @@ def check_sum(total: float, largest: float | None, parameter: str = "sample_weig
 def read_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
     """Check the weights of rows; None stays None."""
     return None if sample_weight is None else _read_weight(sample_weight, n_rows, "sample_weight", "row")
+
+
+def read_row_weight(spec: RowSpec, n_rows: int) -> FloatArray | None:
+    """Check the weights of rows, multiplied by their decay with age if times have a half-life; None: all alike."""
+    weight = read_sample_weight(spec.weight, n_rows)
+    if spec.time is None or spec.time.half_life is None:
+        return weight
+    if spec.counts_rows:
+        raise InvalidParameter(
+            "half_life",
+            problem=f"{mention('half_life')} gives fractions of rows, but Frequencies count whole ones",
+            remedy="pass the weights without Frequencies, or leave half_life out",
+        )
+    moments = read_moments(spec.time.time, n_rows)
+    decay = HalfLife.of(spec.time.half_life).decay(moments, None if weight is None else weight > 0)
+    if weight is None:
+        return decay
+    weight = weight * decay
+    check_sum(float(weight.sum()), None)
+    return weight
 
 
 def read_piece_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
@@ -236,14 +260,7 @@ def read_time(time: InTime, n_rows: int) -> IntArray:
     time : InTime
         Of numbers or dates.
     """
-    values = read_column(time.time, n_rows, "time")
-    if values.dtype.kind == "O":
-        values = _moments(values.tolist())
-    if values.dtype.kind not in "iufmM":
-        raise InvalidParameter(
-            "time", "hold numbers or dates", shown(values[0]), "convert text to dates with pandas.to_datetime"
-        )
-    moments, place = np.unique(values, return_inverse=True)
+    moments, place = np.unique(read_moments(time.time, n_rows), return_inverse=True)
     if len(moments) < 2:
         raise InvalidParameter(
             "time", "hold at least two different times", "one", "leave InTime out if rows have no order in time"
@@ -259,7 +276,28 @@ def read_time(time: InTime, n_rows: int) -> IntArray:
     return place.reshape(-1).astype(np.intp)
 
 
-def stretches(place: IntArray, length: int) -> IntArray:
+def read_moments(time: Any, n_rows: int) -> NDArray[Any]:
+    """Read when rows were observed, as numbers, dates or durations of shape (N,)."""
+    values = read_column(time, n_rows, "time")
+    if values.dtype.kind == "O":
+        values = _moments(values.tolist())
+    if values.dtype.kind not in "iufmM":
+        raise InvalidParameter(
+            "time", "hold numbers or dates", shown(values[0]), "convert text to dates with pandas.to_datetime"
+        )
+    return values
+
+
+def row_shares(weight: FloatArray) -> FloatArray:
+    """Return how much of a row each weighted row counts for in the length of a stretch of time, (N,), at most 1.
+
+    Stretches are then no shorter than their length, and none has much less weight than the others. With a half-life of
+    h rows, the rows count for 2.44 h in all, whatever their number.
+    """
+    return np.asarray(np.minimum(weight * (weight.sum() / (weight @ weight)), 1.0))
+
+
+def stretches(place: IntArray, length: int, share: FloatArray | None = None) -> IntArray:
     """Return codes (N,) of stretches of about `length` neighbours in time, ascending; rows of one time are in one.
 
     Parameters
@@ -267,10 +305,16 @@ def stretches(place: IntArray, length: int) -> IntArray:
     place : ndarray of shape (N,)
         Codes of times, ascending.
     length : int
+    share : ndarray of shape (N,), optional
+        How much of a row each row counts for; see :func:`row_shares`.
     """
-    before = np.cumsum(np.bincount(place)) - 1
-    n_stretches = max(round(len(place) / length), 2)
-    runs = np.unique(before * n_stretches // len(place), return_inverse=True)[1].reshape(-1)
+    if share is None:
+        before, total = np.cumsum(np.bincount(place)) - 1, float(len(place))
+    else:
+        counts = np.cumsum(np.bincount(place, share))
+        before, total = np.maximum(counts - 1, 0), float(counts[-1])
+    n_stretches = max(round(total / length), 2)
+    runs = np.unique(before * n_stretches // total, return_inverse=True)[1].reshape(-1)
     codes = runs[place].astype(np.intp)
     return codes if codes.max() else place
 

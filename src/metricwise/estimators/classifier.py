@@ -21,7 +21,7 @@ from ..core.progress import Progress
 from ..data.frames import warn_of_order
 from ..data.row_spec import Frequencies, RowSpec, take_rows
 from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive
-from ..data.weights import check_frequencies, read_groups, read_sample_weight, read_time
+from ..data.weights import check_frequencies, read_groups, read_row_weight, read_sample_weight, read_time
 from ..export.converters import convertible
 from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
@@ -311,7 +311,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             Marks rows that belong together: used by the splitter, which must keep them together as
             :class:`~sklearn.model_selection.GroupKFold` does, and for judging the rule; a prefitted estimator needs no
             such splitter. A :class:`metricwise.InTime` says when each row was observed: the rule is judged on periods
-            that it was not fitted to, and the splitter is not given it.
+            that it was not fitted to, and the splitter is not given it. Its half-life weights rows for the rule; the
+            estimator is given `sample_weight` as it is.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
             The sensitive group of every row, for constraints about groups, or a :class:`metricwise.Sensitive`. If the
             rule uses it, `predict` and `score` require it too. With metadata routing enabled, it is also passed to the
@@ -439,6 +440,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             rows = replace(rows, sample_weight=Frequencies(weight) if rows.counts_rows else weight)
         if rows.time is not None:
             read_time(rows.time, n_rows)
+            read_row_weight(rows, n_rows)
             rows = replace(rows, groups=replace(rows.time, time=np.asarray(rows.time.time)))
         elif rows.groups is not None:
             read_groups(rows.groups, n_rows)

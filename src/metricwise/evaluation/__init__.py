@@ -28,6 +28,7 @@ from ..goals.spec import GoalSpec
 from ..goals.worst import opened
 from ..inference.costs import CostJudge
 from ..inference.decisions import Decisions
+from ..inference.dependence import notes_in_time
 from ..inference.judge import Judge
 from ..inference.results import Comparison, Evaluation
 from ..metrics.abstention import Abstention, AbstentionCost
@@ -115,7 +116,7 @@ def evaluate(
     groups : array-like of shape (N,), or InTime, optional
         Group labels of rows that belong together, such as the rows of one patient, for standard errors that account for
         it; for a Table, the name of a column. Exact duplicates of rows are detected without it. For rows in time, a
-        :class:`metricwise.InTime`: neighbours in time belong together.
+        :class:`metricwise.InTime`: neighbours in time belong together, and with a half-life old rows count less.
     sensitive_features : array-like of shape (N,) or (N, F), optional
         The sensitive group of every row, which a :class:`metricwise.GroupedRule` and metrics about groups require. The
         metrics are also evaluated for each group.
@@ -458,5 +459,4 @@ class _Evaluator:
 
 
 def _notes(source: MemorySource) -> tuple[str, ...]:
-    dependence = source.rows.dependence
-    return () if dependence is None else (dependence.describe(),)
+    return tuple(note.text for note in notes_in_time(source))

@@ -6,7 +6,7 @@ Must not know how values and intervals are computed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,7 +111,7 @@ class ReadRows:
         if self.time is None:
             return self.source
         problems = [InMemory(self.source, aim) for aim in aims]
-        return in_stretches(self.source, trial_influences(problems), self.time.length)
+        return in_stretches(self.source, trial_influences(problems), self.time)
 
 
 def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:
@@ -214,13 +214,13 @@ def own_average(rule: Any) -> str | None:
     return average if rule.schema.multioutput else None
 
 
-def read_rule(rule: Any, parameter: str = "rule") -> Rule:
-    """Return the rule that is meant: of a Solution, a file, a text, a document, or itself."""
+def read_rule(rule: Any, parameter: str = "rule", inputs: Collection[str] = ("sensitive_features",)) -> Rule:
+    """Return the rule that is meant: of a Solution, a file, a text, a document, or itself; see `as_rule`."""
     if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule
     if not isinstance(rule, (Rule, str, os.PathLike, Mapping)):
         raise InvalidType(parameter, "be a rule, a Solution, a JSON file or text, or a dict from to_dict", shown(rule))
-    return as_rule(rule)
+    return as_rule(rule, inputs)
 
 
 def allowed_for(abstain: Any, *rules: Any) -> AbstentionCost | None:

@@ -134,7 +134,8 @@ def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
     n_blocks = min(_BLOCKS, len(size))
     if problem.dependence is not None:
         # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
-        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * rows.n_rows)
+        size = np.ones_like(size) if problem.dependence.by_weight else size
+        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * size.sum())
         block = np.unique(block, return_inverse=True)[1]
     else:
         block = _dealt(problem, cluster, size, n_blocks, rng)

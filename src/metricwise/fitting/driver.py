@@ -14,6 +14,7 @@ import numpy as np
 from ..core.errors import argument
 from ..core.notes import Note, NoteKind, note_list
 from ..data.sources.memory import MemorySource
+from ..inference.dependence import notes_in_time
 from ..oracles.problem import FitStrategy, Problem, argmax_rule
 from ..rules.cut_points import in_unit_of_rows
 from ..rules.grouped import abstaining
@@ -102,8 +103,7 @@ def _data_notes(problem: Problem, argmax_is_better: bool) -> Iterator[Note]:
         yield Note(NoteKind.DATA, f"Outputs without labels or with only one class use argmax: {listing}.")
     if argmax_is_better:
         yield Note(NoteKind.WARNING, f"Argmax is better on the given rows: try {argument('recalibrate', True)}.")
-    if problem.dependence is not None and problem.labelled:
-        yield Note(NoteKind.DATA, problem.dependence.describe())
+    yield from notes_in_time(problem.source, has_intervals=problem.labelled)
     source = problem.source
     if isinstance(source, MemorySource) and source.n_rows >= _MIN_ROWS_TO_WARN and source.rows.all_right():
         yield Note(

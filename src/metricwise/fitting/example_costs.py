@@ -23,6 +23,7 @@ from ..data.row_costs import read_row_costs
 from ..data.sources.memory import MemorySource
 from ..inference.costs import CostJudge, heaviest_share
 from ..inference.decisions import Decisions
+from ..inference.dependence import notes_in_time
 from ..inference.results import Estimate, Gain
 from ..metrics.abstention import Abstention
 from ..metrics.linear import Cost
@@ -136,6 +137,7 @@ def _notes(problem: Problem, gain: Gain | None, heaviest: float) -> Iterator[Not
     """What the user should know of the rule."""
     yield Note(NoteKind.OUTCOME, "Each row gets the decision with the lowest expected cost.")
     if gain is None:
+        yield from notes_in_time(problem.source, has_intervals=False)
         return
     yield Note(
         NoteKind.SELECTION,
@@ -151,8 +153,7 @@ def _notes(problem: Problem, gain: Gain | None, heaviest: float) -> Iterator[Not
             f"Ten rows account for {100 * heaviest:.0f} % of the variance of the savings; the estimate does not "
             "account for amounts larger than those in the given rows.",
         )
-    if problem.dependence is not None:
-        yield Note(NoteKind.DATA, problem.dependence.describe())
+    yield from notes_in_time(problem.source)
 
 
 def _argmax(problem: Problem, proba: Probabilities) -> NDArray[np.intp]:

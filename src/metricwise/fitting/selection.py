@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import expected_confusion, from_predictions
+from ..data.sources.memory import MemorySource
 from ..inference.decisions import Decisions
 from ..inference.judge import MAX_DELTA_ERROR, RESAMPLES, Judge, Scored
 from ..inference.results import Candidate, Estimate, Gain
@@ -39,6 +40,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _SAMPLE_ROWS = 8_000  # of the sample that chooses if there are more than MAX_ROWS: candidates hardly differ there
+_MIN_KEPT_SHARE = 0.95  # of effective rows, from which on a sample serves as all rows
 _RARE_CLASS_ROWS = 500  # up to which rules of resamples are better than one of all rows
 _MIN_SAMPLE_ROWS = 1_000  # of very many outputs
 _JUDGING_ROUNDS = 2  # of resamples that only judge, if the rule is fitted to all rows
@@ -200,18 +202,19 @@ def _exceeds_calibration(problem: InMemory) -> bool:
 def sample_rows(problem: Problem, n_recipes: int, rng: np.random.Generator) -> tuple[InMemory, bool]:
     """Return the rows that choose, in memory, copies clustered; and whether the rule is made of them as well.
 
-    It is if they are all rows, or hold all rows of a rare class, on which the rule depends most. Otherwise a sample is
-    enough, and of very many outputs that are averaged by macro some of those: the question is whether the rule does
-    better than argmax at all.
+    It is if they are all rows, or have nearly all of the weight, or hold all rows of a rare class, on which the rule
+    depends most. Otherwise a sample is enough, and of very many outputs that are averaged by macro some of those: the
+    question is whether the rule does better than argmax at all.
     """
     rows = problem.sample(MAX_ROWS, 0)  # what the link is fitted to as well
+    complete = rows.n_rows == problem.n_rows or _has_all_weight(problem, rows)
     max_size = _MAX_FITTED // (PARTS * n_recipes)
     size, n_rows = rows.source.rows.proba.size, max(rows.n_rows, 1)
     by_macro = problem.aim.average == "macro"
     least = _MIN_SAMPLE_ROWS if by_macro else _MIN_SAMPLE_ROWS // 10  # pooled outputs have rows in common
-    n_wanted = min(_max_rows(problem), max(max_size // max(size // n_rows, 1), least))
+    n_wanted = min(_max_rows(problem, complete), max(max_size // max(size // n_rows, 1), least))
     rows = rows.sample(n_wanted, int(rng.integers(1 << 31)))
-    whole = rows.n_rows == problem.n_rows or _has_all_rare(problem, rows)
+    whole = (complete and rows.n_rows == n_rows) or _has_all_rare(problem, rows)
     n_outputs = max(max_size * problem.schema.n_outputs // (_JUDGING_ROUNDS * max(rows.source.rows.proba.size, 1)), 1)
     if by_macro and n_outputs < problem.schema.n_outputs:
         chosen = np.flatnonzero(~problem.keeps_argmax & (problem.aim.output_weight > 0))
@@ -246,6 +249,14 @@ def _tangent(problem: InMemory, recipe: FitStrategy, solver: Solver | Settings) 
     return tangent if top - reached <= max((1 - _MIN_TANGENT_GAIN) * (top - base), noise) else None
 
 
+def _has_all_weight(problem: Problem, sample: InMemory) -> bool:
+    """Whether the rows that a sample leaves out, such as those of many half-lives ago, hardly weigh anything."""
+    source = problem.source
+    if problem.dependence is None or not problem.dependence.by_weight or not isinstance(source, MemorySource):
+        return False
+    return sample.source.rows.n_effective >= _MIN_KEPT_SHARE * source.rows.n_effective
+
+
 def _has_all_rare(problem: Problem, sample: InMemory) -> bool:
     """Whether a single output has rare classes, and a sample all of their rows."""
     if problem.schema.n_outputs > 1:
@@ -263,10 +274,10 @@ def n_rounds_for(problem: InMemory, n_recipes: int) -> int:
     return int(np.clip(_MAX_FITTED // (PARTS * n_recipes * max(dealt_size(problem), 1)), 1, ROUNDS))
 
 
-def _max_rows(problem: Problem) -> int:
+def _max_rows(problem: Problem, complete: bool = True) -> int:
     """Return how many rows choose: fewer for full losses of very many classes, whose cost grows with their square."""
     k = problem.schema.width
-    n_rows = MAX_ROWS if problem.n_rows <= MAX_ROWS else _SAMPLE_ROWS
+    n_rows = MAX_ROWS if complete else _SAMPLE_ROWS
     if k <= WIDE:
         return n_rows
     ratio = problem.objective(problem.oracle()).ratio

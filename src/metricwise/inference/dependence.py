@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import distributions
 from ..core.dependence import Dependence
+from ..core.notes import Note, NoteKind
+from ..data.half_life import HalfLife
+from ..data.row_spec import InTime
 from ..data.sources.memory import MemorySource
-from ..data.weights import stretches
+from ..data.weights import row_shares, stretches
 
-__all__ = ["dependence_length", "in_stretches"]
+__all__ = ["dependence_length", "in_stretches", "notes_in_time"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -33,30 +37,68 @@ _MAX_CLASSES = 8  # the most frequent, whose labels are used
 _MAX_OUTPUTS = 8  # whose probabilities are compared with labels
 
 
-def in_stretches(source: MemorySource, influences: Iterable[FloatArray], length: int | None) -> MemorySource:
+def in_stretches(source: MemorySource, influences: Iterable[FloatArray], time: InTime) -> MemorySource:
     """Return a source whose rows are clustered by time periods, so long that these are independent.
+
+    Rows of little weight, such as those of many half-lives ago, count for as little of a period.
 
     Parameters
     ----------
     source : MemorySource
         Whose clusters are the times of rows, as codes that ascend.
     influences : iterable of ndarray of shape (N,)
-        Of rows on what is judged; only used if `length` is None.
-    length : int or None
-        Rows of a stretch; None: measured on the rows.
+        Of rows on what is judged; only used if `time` has no length.
+    time : InTime
+        With the rows of a stretch; None: measured on the rows.
     """
-    rows = source.rows
-    times = rows.cluster
+    times, length, weight = source.rows.cluster, time.length, _unequal_weights(source)
     assert times is not None
-    n_rows, is_given = rows.n_rows, length is not None
+    share = None if weight is None else row_shares(weight)
     if length is None:
-        order = np.argsort(times, kind="stable")
         series = [*(influences if source.labelled else ()), *_label_residuals(source)]
-        length = dependence_length([values[order] for values in series], n_rows)
-    codes = stretches(times, length)
-    inflation = max([1.0, *(_inflation(labels, codes) for labels in _label_counts(source))])
-    dependence = Dependence(length, int(codes.max()) + 1, inflation, n_rows, is_given)
+        order = _latest_rows(times, share)
+        length = dependence_length([values[order] for values in series], len(order))
+    codes = stretches(times, length, share)
+    half_life = "" if time.half_life is None else str(HalfLife.of(time.half_life))
+    dependence = Dependence(
+        length,
+        int(codes.max()) + 1,
+        _largest_inflation(source, codes, weight),
+        source.n_rows if weight is None else int((weight > 0).sum()),
+        user_length=time.length is not None,
+        by_weight=weight is not None,
+        half_life=half_life,
+    )
     return source.map(lambda rows: replace(rows, cluster=codes, dependence=dependence))
+
+
+def notes_in_time(source: Any, *, has_intervals: bool = True) -> Iterator[Note]:
+    """Yield notes about the weights of rows in time, if they decay, and about what intervals rest on, if any do."""
+    if not isinstance(source, MemorySource) or source.rows.dependence is None:
+        return
+    rows, dependence = source.rows, source.rows.dependence
+    yield from dependence.describe_decay(rows.n_rows, rows.n_effective)
+    if has_intervals:
+        yield Note(NoteKind.DATA, dependence.describe())
+
+
+def _unequal_weights(source: MemorySource) -> FloatArray | None:
+    """Return the weights (N,) of rows with labels if they differ, and say how much rows matter; else None."""
+    rows = source.rows
+    if rows.weight is None or rows.repeats is not None:
+        return None
+    weight = rows.observed_weight
+    positive = weight[weight > 0]
+    return weight if len(positive) and positive.min() < positive.max() else None
+
+
+def _latest_rows(times: IntArray, share: FloatArray | None) -> IntArray:
+    """Return rows in the order of time: all, or as many of the latest as weighted rows count for."""
+    order = np.argsort(times, kind="stable")
+    if share is None:
+        return order
+    order = order[share[order] > 0]
+    return order[-max(round(float(share.sum())), 2) :]
 
 
 def dependence_length(series: Sequence[FloatArray], n_rows: int) -> int:
@@ -148,11 +190,22 @@ def _label_counts(source: MemorySource) -> Iterator[FloatArray]:
         yield (codes == k).sum(axis=1).astype(np.float64)
 
 
-def _inflation(values: FloatArray, codes: IntArray) -> float:
-    """How much more the sums of values by stretch vary than those of independent rows."""
-    values = values - values.mean()
-    squares = float(values @ values)
+def _largest_inflation(source: MemorySource, codes: IntArray, weight: FloatArray | None) -> float:
+    """Return how much more sums of labels vary than those of independent rows of equal weight, at least 1."""
+    if weight is None:
+        return max([1.0, *(_inflation(labels, codes) for labels in _label_counts(source))])
+    counted = weight > 0
+    weight = weight[counted] / weight[counted].mean()
+    inflations = (_inflation(labels[counted], codes[counted], weight) for labels in _label_counts(source))
+    return max([float(weight @ weight) / len(weight), *inflations])
+
+
+def _inflation(values: FloatArray, codes: IntArray, weight: FloatArray | None = None) -> float:
+    """How much more the sums of values by stretch vary than those of independent rows; weights have mean 1."""
+    values = values - np.average(values, weights=weight)
+    weighted = values if weight is None else values * weight
+    squares = float(values @ weighted)
     if squares <= 0:
         return 1.0
-    sums = np.bincount(codes, values)
-    return float(sums @ sums) * len(sums) / (len(sums) - 1) / squares
+    sums = np.bincount(codes, weighted)
+    return float(sums @ sums) * len(sums) / max(len(sums) - 1, 1) / squares

@@ -231,7 +231,7 @@ def expect(
     >>> expected.low < true < expected.high
     True
     """
-    read = read_rule(rule)
+    read = read_rule(rule, inputs=("cost", "sensitive_features"))
     _check_kind(read)
     goal = _goal_of(read, metrics, average, output_weight, order, pos_label)
     problem, aims = _read_reference(rule, read, reference, goal, abstain)

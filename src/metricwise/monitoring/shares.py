@@ -219,7 +219,7 @@ def estimate_shares(
     >>> mw.estimate_shares(rule, p[2000:]).moved
     False
     """
-    read = read_rule(rule)
+    read = read_rule(rule, inputs=("cost", "sensitive_features"))
     check_groups(read)
     if not 0 < read_number(level, "level", "be above 0 and at most 1") <= 1:
         raise InvalidParameter("level", "be above 0 and at most 1", shown(level))

@@ -238,7 +238,10 @@ class RuleMetadata:
         return {name: values[name] for name in names}
 
     def __repr__(self) -> str:
-        return f"RuleMetadata({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+        values = {name: repr(value) for name, value in self.to_dict().items()}
+        if self.calibration is not None:
+            values["calibration"] = "{...}"  # long, and for programs
+        return f"RuleMetadata({', '.join(f'{name}={value}' for name, value in values.items())})"
 
 
 _SCHEMAS: dict[str, Json] = {

@@ -97,7 +97,8 @@ class MemorySource(SourceBase):
     def _sample(self, n_rows: int, seed: int) -> Rows:
         rows = self.rows
         low = rows.low if self._keys is None else by_keys(self._keys)
-        drawn = draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed)
+        thin = rows.dependence is not None and rows.dependence.by_weight
+        drawn = draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed, thin=thin)
         return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
 
     @cached_property
