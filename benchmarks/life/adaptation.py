@@ -1,7 +1,7 @@
 """Part a: the change of a metric, where rules are adapted to class shares that moved, and the shares themselves.
 
-For each set, model, shift and draw the stale rule is fitted to the labelled rows. New rows are drawn, their class shares
-are estimated, and rules for these shares are fitted or made; each is valued on the whole pool, weighted by the shift.
+The stale rule is fitted to the labelled rows of a set. New rows are drawn under a shift, their class shares are
+estimated, and rules for these shares are fitted or made; each is valued on the whole pool, weighted by the shift.
 """
 
 from __future__ import annotations
@@ -13,31 +13,44 @@ import numpy as np
 
 import metricwise as mw
 
-from .cases import MODELS, SETS, Case, Task, open_case
+from ..tables import table
+from .cases import Case, Task, open_case, tasks_of
 from .peers import quantifiers
 from .shifts import RATIO, Shift, make_shift
-from .summaries import change_table, part_page, share_table
+from .summaries import (
+    Row,
+    change_table,
+    changes,
+    jackknife,
+    mean,
+    mean_change,
+    of_oracle,
+    part_page,
+    share_below,
+    share_table,
+)
 from .values import BY_KIND, OF_RECALLS, count, metric_of, value_of
 
 SIZES = (100, 1_000, 5_000)
-DRAWS = 6
+SPLITS = 3
+DRAWS = 2  # of each shift, in each split
 MIN_ADAPTED_ROWS = 1_000
 ROUNDING = 1e-9  # of true shares, which may be an end of an interval
 RECALL_DRAWS = 1  # draws in which metrics of recalls are measured besides
 FILES = ("adaptation", "shares")
-METHODS = ("true shares", "metricwise", "with_prior", "adapted", "QuaPy EMQ", "QuaPy PACC")
+OURS = "metricwise"
+METHODS = ("true shares", OURS, "with_prior", "adapted", "QuaPy EMQ", "QuaPy PACC")
 
 
-def tasks(only: str = "") -> list[Task]:
-    return [Task(name, model) for name in SETS if only in name for model in MODELS]
+def tasks(only: str = "", draws: int = DRAWS) -> list[Task]:
+    return tasks_of(only, SPLITS, draws)
 
 
-def measure(task: Task, draws: int = DRAWS) -> dict[str, list[dict[str, Any]]]:
+def measure(task: Task) -> dict[str, list[Row]]:
     """Return the rows of both files of one set and model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes on few rows of a class
-        study = Study(task)
-        return study.measure(draws)
+        return Study(task).measure()
 
 
 class Study:
@@ -53,18 +66,24 @@ class Study:
     def fit(self, metric: str, prior: Any = None) -> Any:
         return mw.optimize(self.case.proba, self.case.y, metric_of(metric, self.case), prior=prior)
 
-    def measure(self, draws: int) -> dict[str, list[dict[str, Any]]]:
-        files: dict[str, list[dict[str, Any]]] = {name: [] for name in FILES}
+    def measure(self) -> dict[str, list[Row]]:
+        files: dict[str, list[Row]] = {name: [] for name in FILES}
         for number, name in enumerate(RATIO):
-            for draw in range(draws):
+            for draw in range(self.task.draws):
                 rng = np.random.default_rng([*self.task.seed, number, draw])
                 for file, rows in self.measure_shift(make_shift(self.case, name, rng), rng, draw).items():
                     files[file] += rows
         return files
 
-    def measure_shift(self, shift: Shift, rng: np.random.Generator, draw: int) -> dict[str, list[dict[str, Any]]]:
+    def measure_shift(self, shift: Shift, rng: np.random.Generator, draw: int) -> dict[str, list[Row]]:
         metrics = self.metrics if draw < RECALL_DRAWS else BY_KIND[self.case.kind]
-        head = {"set": self.task.set, "model": self.task.model, "shift": shift.name, "draw": draw}
+        head = {
+            "set": self.task.set,
+            "model": self.task.model,
+            "split": self.task.split,
+            "shift": shift.name,
+            "draw": draw,
+        }
         judge = Judge(self.case, shift)
         fixed = {
             name: {
@@ -73,7 +92,7 @@ class Study:
             }
             for name in metrics
         }
-        files: dict[str, list[dict[str, Any]]] = {name: [] for name in FILES}
+        files: dict[str, list[Row]] = {name: [] for name in FILES}
         for n_rows in SIZES:
             new = self.case.pool[shift.draw(rng, n_rows)]
             shares = mw.estimate_shares(self.stale[metrics[0]], new)
@@ -81,7 +100,10 @@ class Study:
             own = head | {"rows": n_rows, "moved": int(shares.moved)}
             files["shares"].append(own | compare_shares(shares, others, shift))
             files["adaptation"] += [
-                own | {"metric": name} | fixed[name] | self.adapt(name, new, shares, others, judge, fixed[name]["stale"])
+                own
+                | {"metric": name}
+                | fixed[name]
+                | self.adapt(name, new, shares, others, judge, fixed[name]["stale"])
                 for name in metrics
             ]
         return files
@@ -130,25 +152,35 @@ def compare_shares(shares: Any, others: dict[str, Any], shift: Shift) -> dict[st
 # the page
 
 
-def report(files: dict[str, list[dict[str, Any]]], made_with: str) -> str:
+def report(files: dict[str, list[Row]], made_with: str) -> str:
     rows, shares = files["adaptation"], files["shares"]
     judged = [row for row in rows if row["metric"] not in OF_RECALLS]
     recalls = [row for row in rows if row["metric"] in OF_RECALLS]
+    n_draws = len({(row["split"], row["draw"]) for row in rows})
     return part_page(
         "Rules adapted to class shares that moved",
         "a",
         made_with,
-        f"""{len({row["set"] for row in rows})} real sets, two models, {len({row["draw"] for row in rows})} draws of each
-shift. *Change*: of the metric against the stale rule, in points (0.01), mean over cells of set, model, metric and draw,
-with its standard error (sets are the independent units). *Below -1*: share of cells that lose more than a point. *Of
-true shares*: the sum of changes over that of the rule fitted for the true shares, `optimize(prior=shares)`.
-"metricwise" is `optimize(prior=estimate_shares(rule, new))`; QuaPy's shares go into the same `optimize(prior=)`.
+        f"""{len({row["set"] for row in rows})} real sets, two models, {n_draws} draws of each shift.
+
+- *Change*: of the metric against the stale rule, in points (0.01), mean over cells of set, model, metric and draw, with
+  its standard error (that of leaving out one set at a time).
+- *Below -1*: share of cells that lose more than a point.
+- *Of true shares*: the sum of changes over that of rules fitted for the true shares, `optimize(prior=shares)`.
+- "metricwise" is `optimize(prior=estimate_shares(rule, new))`, "with_prior" `rule.with_prior(shares)` and "adapted"
+  `rule.adapted(new)`; QuaPy's shares go into the same `optimize(prior=)`.
+
+{claims(judged, recalls, shares)}
+
+## All metrics
 
 {change_table(judged, METHODS, ("rows", "shift"))}
 
 ## By metric
 
-{change_table([row for row in judged if row["rows"] == 1_000], METHODS[:2], ("shift", "metric"))}
+1,000 new rows.
+
+{change_table([row for row in judged if row["rows"] == 1_000], METHODS[:4], ("shift", "metric"))}
 
 ## Metrics of recalls
 
@@ -157,7 +189,42 @@ true shares*: the sum of changes over that of the rule fitted for the true share
 ## The shares
 
 *Alarms*: share of draws in which the test says that shares moved. *Covered*: share of classes whose 95 % interval
-contains the true share. *Errors*: mean absolute error of a share, in points; *old* is that of the labelled rows' shares.
+contains the true share. *Errors*: mean absolute error of a share, in points; *old* is that of the shares of the
+labelled rows.
 
 {share_table(shares)}""",
     )
+
+
+def claims(judged: list[Row], recalls: list[Row], shares: list[Row]) -> str:
+    """Return what is asked of the numbers, with the numbers."""
+    change, below, part = mean_change(OURS), share_below(OURS), of_oracle(OURS)
+    lines = []
+    for n_rows in SIZES:
+        none, mild, strong = ([r for r in judged if (r["rows"], r["shift"]) == (n_rows, name)] for name in RATIO)
+        lines.append(claim(f"none, {n_rows:,} rows: change", ">= -0.05", change(none), jackknife(change, none), "+.2f"))
+        if n_rows >= MIN_ADAPTED_ROWS:
+            lines += [
+                claim(f"none, {n_rows:,} rows: below -1", "<= 1%", below(none), jackknife(below, none), ".1%"),
+                claim(f"mild, {n_rows:,} rows: of true shares, %", ">= 50", part(mild), jackknife(part, mild), ".0f"),
+                claim(
+                    f"strong, {n_rows:,} rows: of true shares, %", ">= 85", part(strong), jackknife(part, strong), ".0f"
+                ),
+            ]
+    moved = [row for row in shares if row["rows"] == 1_000 and row["shift"] != "none"]
+    lines.append(
+        claim(
+            "intervals of shares, mild and strong, 1,000 rows: covered",
+            ">= 90%",
+            mean(moved, "covered"),
+            jackknife(lambda rows: mean(rows, "covered"), moved),
+            ".1%",
+        )
+    )
+    largest = max(float(np.abs(changes(recalls, name)).max()) for name in ("metricwise", "with_prior"))
+    lines.append({"claim": "metrics of recalls: largest change", "asked": "0", "measured": f"{largest:g}"})
+    return table(lines, left=2)
+
+
+def claim(name: str, asked: str, measured: float, error: float, form: str) -> Row:
+    return {"claim": name, "asked": asked, "measured": f"{measured:{form}} ± {error:{form.lstrip('+')}}"}

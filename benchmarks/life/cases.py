@@ -40,11 +40,12 @@ CACHE = Path(".cache/life")
 
 @dataclass(frozen=True)
 class Task:
-    """A set, a model and a split."""
+    """A set, a model and a split, and how many draws are measured."""
 
     set: str
     model: str
     split: int = 0
+    draws: int = 1
 
     @property
     def seed(self) -> list[int]:
@@ -82,6 +83,13 @@ class Case:
         return np.bincount(self.y, minlength=self.n_classes) / len(self.y)
 
 
+def tasks_of(only: str, splits: int, draws: int) -> list[Task]:
+    """Return the tasks of sets whose names contain a text."""
+    return [
+        Task(name, model, split, draws) for name in SETS if only in name for model in MODELS for split in range(splits)
+    ]
+
+
 def kind_of(name: str) -> str:
     return "ordinal" if name in ORDINAL else "multiclass" if name in MULTICLASS else "binary"
 
@@ -113,7 +121,9 @@ def fit_case(rows: Rows, model: Any, kind: str, split: int) -> Case:
 def open_case(task: Task) -> Case:
     """Return a case, fitted or from the cache."""
     if not task.path.exists():
-        store_case(fit_case(load(task.set, data_folder()), ALL_MODELS[task.model](), kind_of(task.set), task.split), task)
+        store_case(
+            fit_case(load(task.set, data_folder()), ALL_MODELS[task.model](), kind_of(task.set), task.split), task
+        )
     with np.load(task.path) as stored:
         arrays = {name: stored[name] for name in stored.files}
     return Case(**arrays, kind=kind_of(task.set))

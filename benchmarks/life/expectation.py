@@ -14,14 +14,15 @@ import numpy as np
 import metricwise as mw
 
 from ..tables import table
-from .cases import MODELS, SETS, Task, open_case
+from .cases import Task, open_case, tasks_of
 from .peers import HAS, ConfidenceBased
-from .shifts import COVARIATE, SHIFTS, Shift, make_shift
-from .summaries import POINT, Row, Statistic, by, jackknife, mean, part_page
+from .shifts import SHIFTS, Shift, make_shift
+from .summaries import POINT, Row, Statistic, by, jackknife, part_page, with_error
 from .values import count, value_of
 
 SIZES = (2_000, 300)
-DRAWS = 4
+SPLITS = 2
+DRAWS = 2  # of each shift, in each split
 FILES = ("expectation",)
 HULL, SHARES, ROWS, PEER = "metricwise", "if_shares_moved", "if_rows_moved", "NannyML"
 METHODS = (HULL, SHARES, ROWS, PEER, "as it was")
@@ -29,18 +30,18 @@ TARGET_COVERAGE = {2_000: 0.93, 300: 0.91}
 MAX_WIDTH = 1.3  # times the wider part
 
 
-def tasks(only: str = "") -> list[Task]:
-    return [Task(name, model) for name in SETS if only in name for model in MODELS]
+def tasks(only: str = "", draws: int = DRAWS) -> list[Task]:
+    return tasks_of(only, SPLITS, draws)
 
 
-def measure(task: Task, draws: int = DRAWS) -> dict[str, list[Row]]:
+def measure(task: Task) -> dict[str, list[Row]]:
     """Return the rows of the file of one set and model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes on few rows of a class
         study = Study(task)
         rows = []
         for number, name in enumerate(SHIFTS):
-            for draw in range(draws):
+            for draw in range(task.draws):
                 rng = np.random.default_rng([*task.seed, 100 + number, draw])
                 shift = make_shift(study.case, name, rng)
                 for n_rows in SIZES:
@@ -70,7 +71,14 @@ class Study:
         by_peer = {self.aim if name == "f1" else name: interval for name, interval in by_peer.items()}
         true = count(case.pool_y, self.decided, shift.weight, case.n_classes)
         drawn_true = count(case.pool_y[drawn], self.decided[drawn], None, case.n_classes)
-        head = {"set": self.task.set, "model": self.task.model, "shift": shift.name, "draw": draw, "rows": len(drawn)}
+        head = {
+            "set": self.task.set,
+            "model": self.task.model,
+            "split": self.task.split,
+            "shift": shift.name,
+            "draw": draw,
+            "rows": len(drawn),
+        }
         rows = []
         for name in self.metrics:
             value = expected[name]
@@ -161,29 +169,30 @@ def mean_of_shifts(statistic: Statistic) -> Statistic:
 
 def claims(rows: list[Row]) -> str:
     """Return what is asked of the numbers, with the numbers."""
-    lines = []
+    lines: list[Row] = []
     for (n_rows,), cells in by(rows, ("rows",)).items():
-        ratio = width(HULL)(cells) / wider_part(cells)
-        lines.append({"claim": f"coverage over all shifts, {n_rows} rows", "asked": f">= {TARGET_COVERAGE[n_rows]:.0%}",
-                      "measured": f"{covered(HULL)(cells):.1%} ± {jackknife(covered(HULL), cells):.1%}"})
-        lines.append({"claim": f"mean width over the wider part, {n_rows} rows", "asked": f"<= {MAX_WIDTH}",
-                      "measured": f"{ratio:.2f}"})
+        share, error = covered(HULL)(cells), jackknife(covered(HULL), cells)
+        lines += [
+            claim("coverage, all shifts", n_rows, f">= {TARGET_COVERAGE[n_rows]:.0%}", f"{share:.1%} ± {error:.1%}"),
+            claim("width over wider part", n_rows, f"<= {MAX_WIDTH}", f"{width(HULL)(cells) / wider_part(cells):.2f}"),
+        ]
         beside = measured(cells, PEER)
         for (shift,), part in by(beside, ("shift",)).items():
-            method = part_for(shift)
-            lines.append({"claim": f"RMSE of {method} minus NannyML's, {shift}, {n_rows} rows",
-                          "asked": "<= 2 standard errors",
-                          "measured": f"{excess(method)(part):+.2f} ± {jackknife(excess(method), part):.2f}"})
+            name = f"RMSE of {part_for(shift)} minus NannyML's, {shift}"
+            lines.append(claim(name, n_rows, "<= 2 standard errors", with_error(excess(part_for(shift)), part)))
         if beside:
-            statistic = mean_of_shifts(excess(HULL))
-            lines.append({"claim": f"RMSE of the mid-point minus NannyML's, mean of the shifts, {n_rows} rows",
-                          "asked": "<= 0", "measured": f"{statistic(beside):+.2f} ± {jackknife(statistic, beside):.2f}"})
-    return table(lines, left=2)
+            text = with_error(mean_of_shifts(excess(HULL)), beside)
+            lines.append(claim("RMSE of the mid-point minus NannyML's, mean of shifts", n_rows, "<= 0", text))
+    return table(lines, left=3)
+
+
+def claim(name: str, n_rows: int, asked: str, measured: str) -> Row:
+    return {"claim": name, "rows": n_rows, "asked": asked, "measured": measured}
 
 
 def report(files: dict[str, list[Row]], made_with: str) -> str:
     rows = files["expectation"]
-    draws = len({(row["set"], row["model"], row["draw"]) for row in rows})
+    draws = len({(row["set"], row["model"], row["split"], row["draw"]) for row in rows})
     beside = measured(rows, PEER)
     peer = "" if beside else "NannyML is not installed: its lines are left out.\n\n"
     return part_page(

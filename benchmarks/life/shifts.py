@@ -13,8 +13,8 @@ value of a rule is that of the weighted pool. Must not know metrics or methods.
 - covariate 2: the rows of one of five clusters (k-means on the standardised features; drawn at random) weigh r times
   as much as the others. P(y | x) is unchanged.
 
-a and r are such that the weights are worth three quarters of the rows, ``(sum w)^2 / sum w^2 = 0.75 n``, about as many as
-in a mild shift of class shares; a is at most 2, and r at most 50.
+a and r are such that the weights are worth three quarters of the rows, ``(sum w)^2 / sum w^2 = 0.75 n``, about as
+many as in a mild shift of class shares; a is at most 2, and r at most 50.
 """
 
 from __future__ import annotations
