@@ -11,6 +11,7 @@
 
 Results are in ``results/``: a CSV file and a page for each part. Probabilities of the models are kept in
 ``.cache/life`` and not fitted again. Some files of data are needed (METRICWISE_DATA, and the dependency group bench).
-The peers are in the dependency group bench-life, which needs an environment of its own (NannyML requires an older
-LightGBM than the tests, and Python below 3.13); the lines of peers that are not installed are left out.
+QuaPy and NannyML are in the dependency group bench-life: ``pip install --group bench --group bench-life -e .`` in an
+environment of its own, because NannyML requires an older LightGBM than the tests, and Python below 3.13. The lines of
+peers that are not installed are left out.
 """

@@ -38,6 +38,7 @@ MIN_ADAPTED_ROWS = 1_000
 ROUNDING = 1e-9  # of true shares, which may be an end of an interval
 RECALL_DRAWS = 1  # draws in which metrics of recalls are measured besides
 FILES = ("adaptation", "shares")
+NEEDS: tuple[str, ...] = ("quapy",)
 OURS = "metricwise"
 METHODS = ("true shares", OURS, "with_prior", "adapted", "QuaPy EMQ", "QuaPy PACC")
 

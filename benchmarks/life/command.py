@@ -42,14 +42,19 @@ def parser() -> argparse.ArgumentParser:
 def run_part(part: str, options: argparse.Namespace) -> None:
     module = PARTS[part]
     files = read_files(module) if options.tables else measure(module, part, options)
-    text = module.report(files, versions())
+    page = RESULTS / f"{module.FILES[0]}.md"
+    made_with = stored_versions(page) if options.tables else versions()
+    text = module.report(files, made_with)
     print(text)
-    if options.tables or not (options.only or options.draws):
-        if not options.tables:
-            for name, rows in files.items():
-                if rows:
-                    write_csv(RESULTS / f"{name}.csv", rows)
-        write_text(RESULTS / f"{module.FILES[0]}.md", text)
+    missing = [name for name in module.NEEDS if not HAS[name]]
+    if options.tables:
+        write_text(page, text)
+    elif missing:
+        print(f"Nothing is written, because {' and '.join(missing)} is not installed: see benchmarks/life/__init__.py.")
+    elif not (options.only or options.draws):
+        for name, rows in files.items():
+            write_csv(RESULTS / f"{name}.csv", rows)
+        write_text(page, text)
 
 
 def measure(module: ModuleType, part: str, options: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
@@ -92,6 +97,14 @@ def read_cell(cell: str) -> Any:
         except ValueError:
             continue
     return cell
+
+
+def stored_versions(page: Path) -> str:
+    """Return the sentence of a page that says what it was made with."""
+    if not page.exists():
+        return ""
+    line = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("Made by"))
+    return line.partition("`. ")[2]
 
 
 def versions() -> str:

@@ -30,6 +30,7 @@ SHARE_ROWS, EXPECT_ROWS = 5_000, 2_000
 MAX_MS = {"shares": 50.0, "expect": 500.0}
 DRAWS = 5  # calls of which the fastest counts
 FILES = ("equality", "times")
+NEEDS: tuple[str, ...] = ("quapy", "nannyml")
 
 
 def tasks(only: str = "", draws: int = DRAWS) -> list[Task]:
@@ -61,7 +62,7 @@ def compare(task: Task) -> list[Row]:
 
 def calibrate(rule: Any, proba: FloatArray) -> FloatArray:
     """Return probabilities behind the calibration that a rule keeps."""
-    link = rule.metadata.calibration["link"]
+    link = rule.metadata.calibration
     temperature, bias = np.asarray(link["temperature"])[0], np.asarray(link["bias"])[0]
     logits = temperature * np.log(np.maximum(proba, link["floor"])) + bias
     scores = np.exp(logits - logits.max(axis=1, keepdims=True))

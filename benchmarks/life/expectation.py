@@ -24,6 +24,7 @@ SIZES = (2_000, 300)
 SPLITS = 2
 DRAWS = 2  # of each shift, in each split
 FILES = ("expectation",)
+NEEDS: tuple[str, ...] = ("nannyml",)
 HULL, SHARES, ROWS, PEER = "metricwise", "if_shares_moved", "if_rows_moved", "NannyML"
 METHODS = (HULL, SHARES, ROWS, PEER, "as it was")
 TARGET_COVERAGE = {2_000: 0.93, 300: 0.91}

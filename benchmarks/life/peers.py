@@ -23,7 +23,6 @@ IntArray = NDArray[np.intp]
 Estimator = Callable[[FloatArray], FloatArray]
 
 HAS = {name: find_spec(name) is not None for name in ("quapy", "nannyml", "mapie")}
-os.environ["NML_DISABLE_USAGE_LOGGING"] = "1"  # NannyML reports its use over the network otherwise
 STANDARD_ERRORS = float(norm.ppf(0.975))
 MIN_SHARE = 1e-4  # shares of QuaPy that are smaller are raised to this, so that no class is abolished
 
@@ -101,6 +100,7 @@ class ConfidenceBased:
     """CBPE of decisions, fitted to labelled rows; F1 of several classes is macro-F1, as in NannyML."""
 
     def __init__(self, proba: FloatArray, y: IntArray, decided: IntArray) -> None:
+        os.environ["NML_DISABLE_USAGE_LOGGING"] = "1"  # else NannyML reports its use over the network
         from nannyml import CBPE
 
         self.n_classes = proba.shape[1]

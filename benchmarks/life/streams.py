@@ -32,6 +32,7 @@ BATCH_SIZES = (200, 1_000)
 DRIFTS = ("none", "shares")
 DRAWS = 1
 FILES = ("streams",)
+NEEDS: tuple[str, ...] = ()
 ALL_ROWS, STALE = "all rows", "stale"
 MAX_LOSS = -0.5  # points, of a half-life where nothing drifts
 

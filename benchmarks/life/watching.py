@@ -26,6 +26,7 @@ BROKEN = 0.75
 LEVEL = 0.05
 BATCH = 100
 FILES = ("watch",)
+NEEDS: tuple[str, ...] = ("mapie",)
 PROMISES = {
     "accuracy": ("accuracy >= 0.8",),
     "precision": ("precision >= 0.8",),
