@@ -13,6 +13,7 @@ ORDER = (
     "multilabel_tags",
     "missing_labels",
     "shifted_prior",
+    "drift",
     "own_metric",
     "abstain",
     "fair_groups",

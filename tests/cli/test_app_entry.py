@@ -10,7 +10,7 @@ import metricwise as mw
 from metricwise import cli
 from metricwise.cli import demo
 
-COMMANDS = ("fit", "apply", "evaluate", "compare", "trade-off", "explain", "export", "metrics")
+COMMANDS = ("fit", "apply", "evaluate", "compare", "shares", "expect", "trade-off", "explain", "export", "metrics")
 
 
 def python(code, *, timeout=120):

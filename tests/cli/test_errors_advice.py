@@ -57,6 +57,8 @@ LINES = [
     *(f"fit {table}.csv -t truth -m accuracy -o new.json" for table in ("scores", "other", "lacking", "semicolons")),
     *(f"apply rule.json {table}.csv" for table in ("scores", "other", "lacking", "semicolons", "binary")),
     *(f"evaluate rule.json {table}.csv -t truth" for table in ("scores", "other", "lacking", "semicolons", "binary")),
+    *(f"shares rule.json {table}.csv" for table in ("scores", "other", "lacking", "semicolons", "binary")),
+    *(f"expect rule.json {table}.csv --reference rows.csv" for table in ("scores", "other", "lacking", "binary")),
     *(
         f"trade-off {table}.csv -t truth -m accuracy --against min_recall"
         for table in ("scores", "other", "semicolons")
@@ -71,6 +73,11 @@ LINES = [
     "fit rows.csv -t truth -m accuracy --subject-to demographic_parity<=0.1 -o new.json",
     "evaluate rule.json rows.csv -t truth -m f1",
     "evaluate rule.json rows.csv -t truth -m cost",
+    "shares rule.json rows.csv -o new.json --adapt",
+    "shares rule.json rows.csv --cost costs.csv",
+    "expect rule.json other.csv --reference other.csv",
+    "expect rule.json other.csv --reference rows.csv -m f1",
+    "expect rule.json other.csv --reference rows.csv -m cost",
 ]
 
 

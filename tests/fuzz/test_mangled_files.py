@@ -1,12 +1,10 @@
 """Rule files that were edited, cut or damaged give one sentence, or a rule that predicts."""
 
-import copy
-import json
-
 import numpy as np
 import pytest
 
 import metricwise as mw
+from fuzz.mangled_text import damaged, edited
 from fuzz.mangling import assert_sentence
 from metricwise.core.losses import Loss
 from metricwise.rules import TemperatureScaling
@@ -17,10 +15,6 @@ PROBA = {
     "one": np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]),
     "several": [np.eye(3)[:2], np.full((2, 2), 0.5)],
 }
-JUNK = (
-    None, True, 0, 1, -1, 7, 1.5, 1e100, "", "x", [], {}, [[]], [None], [["a"]], [[1.0]], [[[1.0]]], [0, 1], ["a", "b"],
-    [[0, 1], [0, 1]], {"a": 1}, {"full": []}, 2**70, "weighted", "mixture", "metricwise-rule",
-)  # fmt: skip
 
 
 def rules():
@@ -45,39 +39,6 @@ def rules():
 
 
 DOCUMENTS = [(kind, rule.to_json()) for kind, of_kind in rules().items() for rule in of_kind]
-
-
-def places(node, path=()):
-    """Every place of a document, as a path of keys and positions."""
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in items:
-        yield (*path, key)
-        yield from places(value, (*path, key))
-
-
-def edited(text, rng):
-    """The text with one value replaced, dropped or doubled."""
-    document = copy.deepcopy(json.loads(text))
-    known = list(places(document))
-    *parents, last = known[rng.integers(len(known))]
-    node = document
-    for key in parents:
-        node = node[key]
-    action = rng.integers(4)
-    if action == 0:
-        del node[last]
-    elif action == 1 and isinstance(node, list):
-        node.append(node[last])
-    else:
-        node[last] = JUNK[rng.integers(len(JUNK))]
-    return json.dumps(document)
-
-
-def damaged(text, rng):
-    """The text with some characters dropped, doubled or replaced."""
-    start, length = rng.integers(1, len(text)), rng.integers(1, 20)
-    middle = ["", text[start : start + length] * 2, "".join(rng.choice(list('{}[]",:019eE.-tfn\\\u0000é'), size=4))]
-    return text[:start] + middle[rng.integers(3)] + text[start + length :]
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

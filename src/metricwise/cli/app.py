@@ -19,6 +19,8 @@ from .exporting import export
 from .fitting import fit, trade_off
 from .listing import metrics
 from .printing import note
+from .unlabelled import expect, shares
+from .watch import watch
 
 __all__ = ["app", "run"]
 
@@ -31,7 +33,7 @@ From a table of out-of-fold probabilities to decisions:
   metricwise apply rule.json new.csv -o decisions.csv
 
 Exit codes: 0 success; 1 a bug in metricwise; 2 a wrong command or bad input, or the command was stopped; 3 no rule
-satisfies the constraints.
+satisfies the constraints; 4 a promise that is watched is broken.
 """
 
 
@@ -90,7 +92,7 @@ def _start(
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    fit, apply, evaluate, compare, trade_off, explain, export, report, metrics, demo, versions,
+    fit, apply, evaluate, compare, shares, expect, watch, trade_off, explain, export, report, metrics, demo, versions,
 )  # fmt: skip
 for _command in _COMMANDS:
     app.command(_command.__name__.replace("_", "-"))(_command)

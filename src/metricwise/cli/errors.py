@@ -15,12 +15,13 @@ from ..core.errors import Refusal
 from .options import in_options, with_options
 from .printing import note
 
-__all__ = ["BAD_INPUT", "NOT_KEPT", "OK", "UNEXPECTED", "guarded"]
+__all__ = ["BAD_INPUT", "BROKEN", "NOT_KEPT", "OK", "UNEXPECTED", "guarded"]
 
 OK = 0
 UNEXPECTED = 1
 BAD_INPUT = 2
 NOT_KEPT = 3
+BROKEN = 4
 
 _TRACEBACK = "METRICWISE_TRACEBACK"
 

@@ -25,7 +25,7 @@ from .options import (
 )
 from .printing import interval, note, print_json, print_table, say
 
-__all__ = ["compare", "evaluate", "report"]
+__all__ = ["compare", "evaluate", "metrics_for", "report", "with_own_positive"]
 
 
 @takes(LabelOptions, JudgeOptions, ColumnOptions)
@@ -215,8 +215,8 @@ def _judge(
             "abstain": read_abstain(judged.abstain),
             **rows.options,
         }
-        metrics = _metrics_for(judged, rules[0], columns.separator)
-        arguments = arguments if judged.metric else _with_own_positive(arguments, rules[0])
+        metrics = metrics_for(judged.metric, judged.cost, rules[0], columns.separator)
+        arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
         other_proba = None if rules[1] is None else read_other_columns(opened, rules[1], rules[0], columns)
         if other_proba is None:
             evaluation = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
@@ -265,7 +265,7 @@ def report(
             problem="a rule by group can only be reported in Python, with solution.report(path) after fitting",
             remedy="use metricwise evaluate for its values on these rows",
         )
-    metrics = _metrics_for(judged, loaded, columns.separator)
+    metrics = metrics_for(judged.metric, judged.cost, loaded, columns.separator)
     average = judged.average or (None if judged.metric else own_average(loaded))
     options: dict[str, Any] = {"average": average}
     if judged.abstain is not None:
@@ -276,7 +276,7 @@ def report(
         rows = read_labels_for_rule(opened, loaded, columns, labels, judged.order)
         progress.stage("writing")
         options |= rows.options
-        options = options if judged.metric else _with_own_positive(options, loaded)
+        options = options if judged.metric else with_own_positive(options, loaded)
         if output == "-":
             sys.stdout.write(render(summarize(loaded, rows.proba, rows.y, metrics, **options)))
         else:
@@ -285,13 +285,13 @@ def report(
         note(f"report written to {output}.")
 
 
-def _metrics_for(judged: JudgeOptions, rule: Any, separator: str | None = None) -> list[Any]:
+def metrics_for(names: list[str] | None, cost: str | None, rule: Any, separator: str | None = None) -> list[Any]:
     """Return metrics: those given, each for all outputs, or one for each of them; else the one that a rule is for."""
     from ..core.labels import python_labels
     from .costs import read_costs
 
-    costs = read_costs(judged.cost, python_labels(rule.classes[0]), separator)
-    metrics = costs.metrics(_metric_names(judged.metric, rule))
+    costs = read_costs(cost, python_labels(rule.classes[0]), separator)
+    metrics = costs.metrics(_metric_names(names, rule))
     assert metrics is not None
     costs.check_used()
     return metrics
@@ -319,6 +319,6 @@ def _metric_names(texts: list[str] | None, rule: Any) -> list[Any]:
     return [name]
 
 
-def _with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
+def with_own_positive(options: dict[str, Any], rule: Any) -> dict[str, Any]:
     """Return options with the positive class that a rule was fitted for, unless they name one."""
     return options if options.get("pos_label") is not None else {**options, "pos_label": rule.metadata.pos_label}

@@ -28,7 +28,7 @@ from .printing import interval, note, print_json, print_table, say, signed
 if TYPE_CHECKING:
     from .rows import LabelledRows
 
-__all__ = ["fit", "trade_off"]
+__all__ = ["fit", "trade_off", "write_rule"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def fit(
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(fitting.confidence), **arguments)
     solution = replace(solution, rule=solution.rule.with_metadata(**rows.metadata(solution.rule)))
-    _write_rule(solution.rule, output, written.force)
+    write_rule(solution.rule, output, written.force)
     if json:
         print_json({**_document(solution), "output": output})
     elif output != "-":
@@ -228,7 +228,8 @@ def _confidence(text: str) -> float | None:
         ) from None
 
 
-def _write_rule(rule: Any, output: str, force: bool) -> None:
+def write_rule(rule: Any, output: str, force: bool) -> None:
+    """Write a rule to a file, completely or not at all, or to the standard output."""
     from ..data.tables.writing import check_target
 
     if output == "-":

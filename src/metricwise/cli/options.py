@@ -30,6 +30,7 @@ __all__ = [
     "OutputOptions",
     "Rule",
     "Table",
+    "TargetOptions",
     "Json",
     "read_abstain",
     "saved",
@@ -104,8 +105,8 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True)
-class LabelOptions:
-    """Which columns are labels, and what else is known of rows."""
+class TargetOptions:
+    """Which columns are labels and their weights."""
 
     target: Annotated[
         list[str] | None,
@@ -129,6 +130,12 @@ class LabelOptions:
         str,
         typer.Option("--weight-kind", metavar="KIND", help="What the weights mean: importance, or frequency."),
     ] = "importance"
+
+
+@dataclass(frozen=True)
+class LabelOptions(TargetOptions):
+    """Which columns are labels, and what else is known of rows."""
+
     groups: Annotated[
         str | None,
         typer.Option("--groups", metavar="COLUMN", help="The column with the groups of dependent rows."),
@@ -359,8 +366,8 @@ def takes(*records: type) -> Callable[[Callable[..., None]], Callable[..., None]
 
 
 @contextmanager
-def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> Iterator[Progress]:
-    """Check that the output can be written before any work is done, and show the progress."""
+def saved(output: str | None, force: bool, json: bool, title: str, n_stages: int) -> Iterator[Progress]:
+    """Check that the output, if there is one, can be written before any work is done, and show the progress."""
     from ..core.progress import Progress
     from ..data.tables.writing import check_target
 
@@ -368,7 +375,8 @@ def saved(output: str, force: bool, json: bool, title: str, n_stages: int) -> It
         raise InvalidParameter(
             "json", problem="--json and --output - both write to the standard output", remedy="pass a file to --output"
         )
-    check_target(output, force=force)
+    if output is not None:
+        check_target(output, force=force)
     with Progress(title, n_stages) as progress:
         yield progress
 
@@ -388,6 +396,7 @@ def read_abstain(text: str | None) -> float | bool | None:
 # Parameters of the library that are named otherwise here. Options of commands add themselves by their names.
 _OPTIONS = {
     "Abstention.label": "--abstain-label",
+    "ids": "--id",
     "metrics.metric_names()": "metricwise metrics",
     "random_state": "--seed",
     "sample_weight": "--weight",

@@ -39,7 +39,9 @@ __all__ = [
     "LabelledRows",
     "check_input",
     "in_batches",
+    "read_ids",
     "read_labelled",
+    "read_label_columns",
     "read_labels_for_rule",
     "read_other_columns",
     "read_proba_for_rule",
@@ -634,21 +636,49 @@ def read_other_columns(table: OpenedTable, rule: Any, first: Any, columns: Colum
     return read_proba_for_rule(rule, table, columns)
 
 
-def read_labels_for_rule(
-    table: OpenedTable, rule: Any, columns: ColumnOptions, labels: LabelOptions, order: Sequence[str] | None
-) -> LabelledRows:
-    """Read rows that a rule is to be judged on; `order` are the texts of --order."""
-    names = labels.target or [name for name in target_names(rule) if name in table.names]
-    if not labels.target and names:
+def _target_columns(table: OpenedTable, rule: Any, target: Sequence[str] | None) -> list[str]:
+    """Return the names of the columns of labels: those given, or those of a rule's outputs that the table has."""
+    names = target or [name for name in target_names(rule) if name in table.names]
+    if not target and names:
         plural = "s" if len(names) > 1 else ""
         note(f"labels: column{plural} {few(names)}, matched by the rule's output name{plural}.")
-    if labels.target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
+    if target and len(names) != rule.schema.n_outputs and not isinstance(table, Arrays):
         raise InvalidParameter(
             "target",
             problem=(
                 f"--target must be given for each of the {rule.schema.n_outputs} outputs of the rule, got {len(names)}"
             ),
         )
+    return list(names)
+
+
+def read_label_columns(table: OpenedTable, rule: Any, target: Sequence[str] | None) -> tuple[list[str], Any]:
+    """Return the columns of labels of a rule's outputs, and the labels; None without any column."""
+    names = _target_columns(table, rule, target)
+    if not names:
+        return [], None
+    targets = _read_targets(table, names)
+    several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
+    return names, _joined_labels(targets, several)
+
+
+def read_ids(table: OpenedTable, name: str) -> list[str]:
+    """Return a column of ids as text, so that tables in different formats agree."""
+    column = _read_column(table, name, lambda reader: reader.read([name]).column(0))
+    ids = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    wrong = next((value for value in ids if isinstance(value, bool) or not isinstance(value, (str, int))), None)
+    if wrong is not None or None in ids:
+        raise InvalidParameter(
+            "id", problem=f"--id must name a column of texts or integers, none missing, got {shown(wrong)}"
+        )
+    return list(map(str, ids))
+
+
+def read_labels_for_rule(
+    table: OpenedTable, rule: Any, columns: ColumnOptions, labels: LabelOptions, order: Sequence[str] | None
+) -> LabelledRows:
+    """Read rows that a rule is to be judged on; `order` are the texts of --order."""
+    names = _target_columns(table, rule, labels.target)
     targets = _read_targets(table, names)
     options = _row_options(table, labels)
     classes = _classes(rule)

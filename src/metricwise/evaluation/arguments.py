@@ -46,6 +46,7 @@ __all__ = [
     "allowed_for",
     "baseline_map",
     "check_input",
+    "in_output_order",
     "is_in_table",
     "own_average",
     "own_metric",
@@ -274,7 +275,7 @@ def _read_data(rule: Rule, spec: RowSpec) -> Data:
         raise InvalidParameter("y", f"be {said}, as the rule has them", f"shape {np.shape(y)}")
     if proba is None:  # decisions alone
         proba = np.full((len(y), *([schema.n_outputs] * schema.multioutput), schema.width), 1 / schema.width)
-    ordered = _in_order(y, proba, schema.output_names) if schema.multioutput else y
+    ordered = in_output_order(y, proba, schema.output_names) if schema.multioutput else y
     names = output_names(proba, ordered) if schema.multioutput else None
     read = replace(
         spec,
@@ -323,7 +324,7 @@ def spec_for_rule(spec: RowSpec, schema: Schema) -> RowSpec:
     )
 
 
-def _in_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
+def in_output_order(y: Any, proba: Any, outputs: tuple[str, ...] | None) -> Any:
     """Return y with its columns in the order of the rule's outputs, where both have names.
 
     The columns of multilabel probabilities are matched to the rule by name, and y must follow them: without names of

@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument, mention, shown
 from ..core.labels import python_labels
 from ..core.schema import Schema
-from ..metrics.abstention import Abstained, AbstentionCost
+from ..metrics.abstention import Abstained, Abstaining, AbstentionCost
 from ..metrics.base import FractionalLinear, Linear, Metric
 from ..metrics.naming import same_classes
+from ..metrics.one_vs_rest import OneVsRest
 from ..metrics.resolution import metric_meant, target_kind
 from ..metrics.scales import check_order_agrees
 from .constraint import BoundConstraint, Constraint
-from .constraint_text import EVERY, GAP, ConstraintSpec
+from .constraint_text import EVERY, GAP, ConstraintSpec, read_constraints
 from .for_outputs import resolve_for
 from .parity import PARITIES
 
-__all__ = ["check_bounded", "resolve_constraints"]
+__all__ = ["check_bounded", "complete_text", "resolve_constraints"]
 
 _ROUNDING = 1e-12  # by which a bound that is the end of a range may seem to lie beyond it
 
@@ -40,11 +41,12 @@ def resolve_constraints(
     allowed: AbstentionCost | None = None,
     aim: Metric | None = None,
     groups: Sequence[Any] | None = None,
+    any_form: bool = False,
 ) -> tuple[Constraint, ...]:
     """Find the metric, the class and the output of each constraint.
 
     A constraint that names no output of several is about all of them together: their confusions are pooled, as the
-    micro-average does.
+    micro-average does. Unless `any_form`, what no rule can be fitted to is refused.
     """
     resolved: list[Constraint] = []
     for promise, spec in enumerate(specs):
@@ -62,9 +64,49 @@ def resolve_constraints(
             read = _read(simple, schema, ordered, pos_label)
             if allowed is not None and aim is not None:
                 read = replace(read, metric=allowed.beside(read.metric, aim))
-            _check_form(spec, read, schema, allowed)
+            if not any_form:
+                _check_form(spec, read, schema, allowed)
             resolved += _of_groups(replace(read, promise=promise, part=part), spec, groups)
     return tuple(resolved)
+
+
+def complete_text(constraint: Constraint, schema: Schema, pos_label: Any) -> str:
+    """Return a constraint as text that says all, to who knows the schema and the positive class of the aim alone.
+
+    The class is added where the text names none and it is another one. What no text says, such as the parameters of a
+    metric object, is marked.
+    """
+    if schema.n_groups > 1:  # each output is there once for every sensitive group
+        outputs = np.arange(schema.n_outputs // schema.n_groups)
+        schema = replace(schema.of_outputs(outputs), multioutput=len(outputs) > 1, n_groups=1)
+    metric = constraint.metric.base if isinstance(constraint.metric, Abstaining) else constraint.metric
+    classes = python_labels(np.asarray(schema.classes[constraint.output or 0]))
+    try:
+        (spec,) = read_constraints(constraint.name)
+    except InvalidParameter:
+        return constraint.name
+    same = _is_of(spec, metric, schema, pos_label, classes)
+    if same is not True and isinstance(metric, OneVsRest):
+        named = replace(spec, labels=(*spec.labels, classes[metric.position(len(classes), classes)]), text="")
+        if _is_of(named, metric, schema, pos_label, classes):
+            return str(named)
+    return f"{constraint.name} (of a metric object)" if same is False else constraint.name
+
+
+def _is_of(spec: ConstraintSpec, metric: Metric, schema: Schema, pos_label: Any, classes: list[Any]) -> bool | None:
+    """Whether a constraint that was written is about a metric, or several that it stands for; None if it is of none."""
+    try:
+        others = [_read(part, schema, False, pos_label).metric for part in _metrics(spec, schema)]
+        return any(_of_place(other, classes) == _of_place(metric, classes) for other in others)
+    except InvalidParameter:
+        return None
+
+
+def _of_place(metric: Metric, classes: list[Any]) -> Metric:
+    """Return a metric of one class with that class by its position."""
+    if not isinstance(metric, OneVsRest):
+        return metric
+    return replace(metric, index=metric.position(len(classes), classes), pos_label=None, zero_division=0.0)
 
 
 def _check_form(spec: ConstraintSpec, read: Constraint, schema: Schema, allowed: AbstentionCost | None) -> None:

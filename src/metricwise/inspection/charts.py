@@ -10,7 +10,7 @@ from typing import Any
 from .markup import Html, tag
 from .text import number
 
-__all__ = ["path_chart", "reliability_chart"]
+__all__ = ["path_chart", "promise_chart", "reliability_chart", "shares_chart"]
 
 Values = Sequence[float | None]
 
@@ -86,6 +86,55 @@ def reliability_chart(reliability: dict[str, Any], size: int = 300) -> Html:
     return tag("svg", *parts, class_="mw-chart mw-square", viewBox=f"0 0 {size} {size}", role="img")
 
 
+def promise_chart(promise: dict[str, Any], batches: Sequence[int]) -> Html:
+    """Return a promise of the summary of a watch over batches: values, the running value with its interval, bounds."""
+    series = [promise[name] for name in ("values", "running", "running_low", "running_high")]
+    bounds = [promise[name] for name in ("low", "high") if promise[name] is not None]
+    known = [value for line in series for value in line if value is not None]
+    frame = _over_batches(batches, [*known, *bounds], height=200)
+    parts: list[Html | None] = [tag("title", promise["sentence"])]
+    if promise["since"] is not None:
+        left, right = (
+            frame.across(min(max(end, frame.x[0]), frame.x[1])) for end in (promise["since"], promise["found"])
+        )
+        parts.append(_rectangle("mw-broken", left, right, frame))
+    parts += frame.axes([(tick, f"{tick:g}") for tick in _batch_ticks(frame)])
+    parts.append(frame.label_below("batch"))
+    parts.append(tag("path", class_="mw-band", d=frame.area(batches, promise["running_low"], promise["running_high"])))
+    parts += [tag("path", class_="mw-line mw-line-1", d=frame.path(frame.x, [bound, bound])) for bound in bounds]
+    parts.append(tag("path", class_="mw-line mw-line-0", d=frame.path(batches, promise["running"])))
+    parts += [frame.mark("argmax", x, value, 2.5) for x, value in zip(batches, promise["values"], strict=True)]
+    return tag("svg", *parts, class_="mw-chart", viewBox=f"0 0 {frame.width} {frame.height}", role="img")
+
+
+def shares_chart(shares: Sequence[Values], batches: Sequence[int]) -> Html:
+    """Return shares of a few decisions over batches, each in a line of its own kind."""
+    frame = _over_batches(
+        batches, [0.0, *(value for line in shares for value in line if value is not None)], height=160
+    )
+    parts: list[Html | None] = [tag("title", "Shares of decisions in each batch")]
+    parts += frame.axes([(tick, f"{tick:g}") for tick in _batch_ticks(frame)])
+    parts.append(frame.label_below("batch"))
+    parts += [
+        tag("path", class_=f"mw-line mw-line-{place}", d=frame.path(batches, line)) for place, line in enumerate(shares)
+    ]
+    return tag("svg", *parts, class_="mw-chart", viewBox=f"0 0 {frame.width} {frame.height}", role="img")
+
+
+def _over_batches(batches: Sequence[int], values: list[float], height: int) -> _Frame:
+    first, last = (batches[0], batches[-1]) if batches else (0, 1)
+    return _Frame((first - 0.5, last + 0.5), _padded(values), 720, height)
+
+
+def _batch_ticks(frame: _Frame) -> list[float]:
+    """Return numbers of batches for the axis: whole ones."""
+    return sorted({float(round(tick)) for tick in _round_ticks(*frame.x, 8) if frame.x[0] <= round(tick) <= frame.x[1]})
+
+
+def _rectangle(kind: str, left: float, right: float, frame: _Frame) -> Html:
+    return tag("rect", class_=kind, x=left, y=_TOP, width=max(round(right - left, 1), 2), height=frame.inner_height)
+
+
 @dataclass(frozen=True)
 class _Frame:
     """Axes of a chart: from numbers to places on the picture."""
@@ -110,6 +159,12 @@ class _Frame:
     def path(self, x: Sequence[float], y: Values) -> str:
         points = [f"{self.across(a)},{self.down(b)}" for a, b in zip(x, y, strict=True) if b is not None]
         return "M" + "L".join(points) if points else ""
+
+    def area(self, x: Sequence[float], low: Values, high: Values) -> str:
+        """Return the outline between two lines."""
+        points = [(a, b, c) for a, b, c in zip(x, low, high, strict=True) if b is not None and c is not None]
+        outline = [(a, c) for a, _, c in points] + [(a, b) for a, b, _ in reversed(points)]
+        return f"{self.path([a for a, _ in outline], [b for _, b in outline])}Z" if outline else ""
 
     def label_below(self, text: str) -> Html:
         middle = (_LEFT + self.width - _RIGHT) / 2

@@ -1,6 +1,6 @@
 """Reports: a summary with exports of the rule, rendered as one HTML page that fetches nothing.
 
-Jinja is imported when a page is made. Must not count rows.
+Must not count rows.
 """
 
 from __future__ import annotations
@@ -9,20 +9,18 @@ import base64
 import hashlib
 import json
 import os
-from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
 from .._version import __version__
-from ..core.errors import MissingDependency, Refusal
+from ..core.errors import Refusal
 from ..core.files import write_text
 from ..export.python_source import to_python
 from ..export.sql import to_sql
 from ..rules.base import Rule
 from .charts import path_chart, reliability_chart
+from .page import load_template, page_style, page_text
 from .summary import read_subject, summarize_subject
-from .text import number, weight
 
 __all__ = ["render", "summarize", "write"]
 
@@ -129,7 +127,7 @@ def write(
     '<!doctype html>'
     >>> folder.cleanup()
     """
-    _template()  # a missing Jinja is reported before anything is counted
+    load_template("page.html.jinja")  # a missing Jinja is reported before anything is counted
     write_text(path, render(summarize(found, proba, y, metrics, **options)))
 
 
@@ -157,14 +155,13 @@ def render(summary: dict[str, Any]) -> str:
     >>> mw.report.render(mw.report.summarize(solution))[:15]
     '<!doctype html>'
     """
-    script = _text("page.js")
+    script = page_text("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     path, reliability, rule_file = summary["path"], summary["reliability"], summary["apply"]["json"]
-    chart_rules = [line for line in _text("card.css").splitlines(keepends=True) if line.startswith(".mw-chart")]
     return str(
-        _template().render(
+        load_template("page.html.jinja").render(
             s=summary,
-            style="".join(chart_rules) + _text("page.css"),
+            style=page_style(),
             script=script,
             # Nothing is fetched, and no other script runs, whatever labels may contain.
             policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
@@ -174,22 +171,6 @@ def render(summary: dict[str, Any]) -> str:
             rule_file=None if rule_file is None else quote(rule_file),
         )
     )
-
-
-def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingDependency("report needs Jinja2: pip install 'metricwise[report]'", owner=None) from None
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the first metric is the maximised one
-    environment.filters |= {"number": number, "rows": weight}
-    return environment.from_string(_text("page.html.jinja"))
-
-
-@cache
-def _text(name: str) -> str:
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
 def _gains_ends(gains: dict[str, Any] | None) -> list[float]:

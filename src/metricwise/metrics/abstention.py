@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -242,6 +242,15 @@ class Abstaining(Wrapped):
         if isinstance(form, Increasing):
             return replace(form, base=_without_column(form.base))
         return None if form is None else _without_column(form)
+
+    def _of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear | Increasing | None:
+        """Return the ratio of cells of confusions with the additional column, of K = `n_classes` classes."""
+        if self.cost is not None:
+            return None
+        accepted = self._of_accepted(n_classes, classes)
+        if accepted is None:
+            return self.base._of_cells_undecided(n_classes, classes)
+        return cast("FractionalLinear | Increasing", accepted)
 
     def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray | None:
         accepted = self.cost is None and self._of_accepted(len(confusion) - 1, classes) is not None

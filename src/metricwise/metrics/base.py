@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from math import isqrt
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,9 @@ from ..core.matrices import (
     inner,
     quotient,
 )
+
+if TYPE_CHECKING:
+    from .row_forms import PairRatio, RatioMean
 
 __all__ = ["Metric", "Linear", "FractionalLinear", "Increasing"]
 
@@ -312,6 +315,24 @@ class Metric(_Described):
         """Return the metric as a ratio of sums of cells of C, whatever the class priors; None if it is not one.
 
         Such a metric has the same form on a subset of the rows, so that rows can be left out.
+        """
+        return None
+
+    def _of_cells_undecided(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear | None:
+        """Return the same for rules that may leave rows undecided, whose cells have one more column."""
+        if not self.traits.fixed_form:
+            return None
+        form = self._bind_undecided(np.append(np.full(n_classes, 1.0 / n_classes), 0.0), classes)
+        return form.as_ratio() if isinstance(form, (Linear, FractionalLinear)) else None
+
+    def _of_pairs(self, n_classes: int, classes: Sequence[Any] | None = None) -> PairRatio | None:
+        """Return the metric as a ratio of means over pairs of rows, whatever the class priors; None if it is none."""
+        return None
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean | None:
+        """Return the metric as an increasing function of such ratios as :meth:`_of_cells` returns; None if it is not.
+
+        A ratio alone is None here, too.
         """
         return None
 

@@ -30,6 +30,7 @@ from .base import FractionalLinear, Linear, Metric, Traits
 from .one_vs_rest import ClassRatio, Terms, averaged
 from .parameters import check_finite, class_weights, order_places, ranks, require_order, weight_places
 from .registry import register
+from .row_forms import RatioMean, mean_of_recalls
 
 __all__ = [
     "Accuracy",
@@ -478,6 +479,9 @@ class BalancedAccuracy(_HitsOnly):
         if not self.adjusted:
             return matrix
         return divide(matrix - share[..., None], np.where(n_present > 1, 1 - share, 0.0)[..., None])
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean | None:
+        return None if self.adjusted else mean_of_recalls("arithmetic", n_classes)
 
     def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         priors = confusion.sum(axis=-1)

@@ -27,6 +27,7 @@ from ..core.matrices import (
 )
 from .base import Form, FractionalLinear, Linear, Metric, ShareForm, Traits, centred
 from .parameters import check_zero_division, class_weights, find_class, weight_places
+from .row_forms import RatioMean
 
 __all__ = ["ClassAverage"]
 
@@ -254,8 +255,13 @@ class ClassRatio(OneVsRest):
         return _bound_linear(divide(above, denominator, self.zero_division), priors)
 
     def _of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
-        k = self.position(n_classes, classes)
-        above, below = self.numerator.matrix(n_classes, k), self.denominator.matrix(n_classes, k)
+        return self._ratio_of_cells(n_classes, self.position(n_classes, classes))
+
+    def _of_cells_undecided(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear:
+        return self._ratio_of_cells(n_classes + 1, self.position(n_classes, classes))
+
+    def _ratio_of_cells(self, size: int, k: int) -> FractionalLinear:
+        above, below = self.numerator.matrix(size, k), self.denominator.matrix(size, k)
         return FractionalLinear(above, below, self.zero_division, self.range)
 
     def _average(self, weights: FloatArray, priors: FloatArray) -> Form:
@@ -423,6 +429,12 @@ class ClassAverage(Metric):
 
     def _of_cells(self, n_classes: int, classes: Sequence[Any] | None = None) -> FractionalLinear | None:
         return self.base._pool(n_classes).as_ratio() if self.average == "micro" else None
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean | None:
+        if self.average != "macro" or not isinstance(self.base, ClassRatio):
+            return None
+        parts = [replace(self.base, index=k)._of_cells(n_classes) for k in range(n_classes)]
+        return RatioMean("arithmetic", tuple(parts), self._weights(np.full(n_classes, 1.0 / n_classes), classes))
 
     def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
         priors = as_shares(priors)

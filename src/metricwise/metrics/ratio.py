@@ -20,6 +20,7 @@ from .base import FractionalLinear, Metric, Traits
 from .one_vs_rest import ClassRatio, Terms, averaged
 from .parameters import check_finite, check_zero_division, find_class, order_places, ranks, require_order, self_ordered
 from .registry import register, register_numbered
+from .row_forms import PairRatio
 
 __all__ = ["FBeta", "Jaccard", "Kappa", "MicroF1", "Precision"]
 
@@ -353,6 +354,11 @@ class Kappa(Metric):
                 remedy="use 'kappa', where an abstention disagrees with every class",
             )
         return self.bind(priors)  # one more label, which no row has
+
+    def _of_pairs(self, n_classes: int, classes: Sequence[Any] | None = None) -> PairRatio:
+        weights = self.disagreement(n_classes, classes)
+        none = np.zeros_like(weights)
+        return PairRatio(FractionalLinear(-weights, none), FractionalLinear(weights, weights), self.range)
 
     def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         # 1 - <W, C> / <W, pi q^T> at fixed C: the chance disagreement grows by (W q)_i per unit of pi_i.

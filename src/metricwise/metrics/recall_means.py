@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from ..core.matrices import EMPTY, FloatArray, as_shares, diagonal, divide, inne
 from .base import Form, Linear, Metric, MinimumForm, ShareForm, Traits, centred
 from .linear import Recall
 from .registry import register
+from .row_forms import RatioMean, mean_of_recalls
 
 __all__ = ["GMean", "HMean", "QMean", "MinRecall", "Minimum", "MinimumOfLinear"]
 
@@ -48,6 +49,12 @@ class RecallMean(Metric):
     def terms(self, recall: FloatArray, weight: FloatArray) -> FloatArray | None:
         """Return terms (..., K) whose sum the mean increases with; -inf for a recall that makes the mean 0."""
         return None
+
+    _kind: ClassVar[str]
+    """Name of the mean in :class:`metricwise.metrics.row_forms.RatioMean`."""
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean:
+        return mean_of_recalls(self._kind, n_classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> RecallMeanForm:
         return RecallMeanForm(self, as_shares(priors))
@@ -134,6 +141,7 @@ class GMean(RecallMean):
     """
 
     traits = Traits(name="g_mean", family="concave", concave=True, by_class=True)
+    _kind = "geometric"
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         zero = np.any((recall <= 0) & (weight > 0), axis=-1)
@@ -175,6 +183,7 @@ class HMean(RecallMean):
     """
 
     traits = Traits(name="h_mean", family="concave", concave=True, by_class=True)
+    _kind = "harmonic"
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         zero = np.any((recall <= 0) & (weight > 0), axis=-1)
@@ -217,6 +226,7 @@ class QMean(RecallMean):
     """
 
     traits = Traits(name="q_mean", family="concave", concave=True, by_class=True)
+    _kind = "quadratic"
 
     def mean(self, recall: FloatArray, weight: FloatArray) -> FloatArray:
         return np.asarray(1 - _root_mean_square(1 - recall, weight))
@@ -333,6 +343,9 @@ class MinRecall(Metric):
 
     def _class_metric(self) -> Metric:
         return Recall(index=1)
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean:
+        return mean_of_recalls("minimum", n_classes)
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> MinimumOfRecalls:
         priors = as_shares(priors)

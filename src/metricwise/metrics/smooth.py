@@ -16,6 +16,7 @@ from ..core.matrices import EMPTY, FloatArray, as_shares, divide
 from .base import Metric, ShareForm, Traits
 from .one_vs_rest import OneVsRest, Profile
 from .registry import register
+from .row_forms import RatioMean, precision_of, recall_of
 
 __all__ = ["MCC", "FowlkesMallows"]
 
@@ -55,6 +56,11 @@ class MCC(Metric):
 
     def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> BoundMCC:
         return self.bind(priors)  # one more label, which no row has
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean | None:
+        if n_classes != 2:
+            return None
+        return RatioMean.of("matthews", [part(k, 2) for k in (0, 1) for part in (precision_of, recall_of)])
 
     def _prior_slopes(self, confusion: FloatArray, classes: Sequence[Any] | None = None) -> FloatArray:
         priors, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
@@ -129,6 +135,10 @@ class FowlkesMallows(OneVsRest):
     """
 
     declared = Traits(name="fowlkes_mallows", monotone=True)
+
+    def _of_ratios(self, n_classes: int, classes: Sequence[Any] | None = None) -> RatioMean:
+        k = self.position(n_classes, classes)
+        return RatioMean.of("geometric", [precision_of(k, n_classes), recall_of(k, n_classes)])
 
     def profile(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> Profile:
         neither = (true <= EMPTY) & (predicted <= EMPTY)

@@ -18,7 +18,8 @@ from ..data.sources.memory import MemorySource
 from ..inference.results import Estimate
 from ..inference.spread import Spread, clip_interval
 from ..rules.base import Rule, RuleRows
-from ..rules.stored_calibration import StoredCalibration, calibration_influence, softmax_of
+from ..rules.calibration_influence import calibration_influence, softmax_of
+from ..rules.stored_calibration import StoredCalibration
 from .mixing import Mixing, ShareInfluence
 from .shares import logits_of
 

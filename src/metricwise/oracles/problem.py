@@ -29,7 +29,8 @@ from ..metrics.objective import Objective
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling, link_or_base, prior_shift
 from ..rules.calibration_fit import LINK_ROWS, fit_link
-from ..rules.stored_calibration import StoredCalibration, stored_calibration
+from ..rules.calibration_influence import stored_calibration
+from ..rules.stored_calibration import StoredCalibration
 from ..rules.weighted import WeightedRule, anonymous_rule
 from .base import Oracle
 from .counts import Counts

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty
+from ...goals.resolve import complete_text
 from ...inference.confidence_limits import SampledGap, SampledMetric, lower_limit, upper_limit
 from ...inference.results import Candidate, ConstraintResult, Estimate
 from ...inference.spread import count_independent
@@ -345,10 +346,10 @@ class _Task:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         search, fitted_rule, margins, promised = promise
         problem = self.problem
-        names = list({constraint.promise: constraint.name for constraint in self.constraints}.values())
-        metadata = (metadata or RuleMetadata()).updated(
-            recipe=str(search.recipe), subject_to=names or None, confidence=promised
-        )
+        metadata = metadata or RuleMetadata()
+        first = {constraint.promise: constraint for constraint in reversed(self.constraints)}
+        names = [complete_text(first[promise], problem.schema, metadata.pos_label) for promise in sorted(first)]
+        metadata = metadata.updated(recipe=str(search.recipe), subject_to=names or None, confidence=promised)
         result = fitted_rule.result
         alternative, notes = result.alternative, [*result.notes]
         if search.sweeps:

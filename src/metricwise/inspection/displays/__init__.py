@@ -18,6 +18,7 @@ from .metric_curve import MetricCurveDisplay
 from .moves import MovesDisplay
 from .reliability import ReliabilityDisplay
 from .shares import SharesDisplay
+from .watch import WatchDisplay
 
 __all__ = [
     "MetricCurveDisplay",
@@ -30,6 +31,7 @@ __all__ = [
     "ReliabilityDisplay",
     "GainsDisplay",
     "SharesDisplay",
+    "WatchDisplay",
     "RowsDisplay",
     "display_of",
 ]

@@ -1,0 +1,166 @@
+"""Sampling error of a fitted calibration: the influence of every labelled row on it.
+
+Must not know losses or metrics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernels
+from ..core.probabilities import Probabilities
+from .calibration import TemperatureScaling
+from .calibration_fit import SHRINKAGE, bound_rows
+from .stored_calibration import StoredCalibration
+
+__all__ = ["Influence", "calibration_influence", "softmax_of", "stored_calibration"]
+
+FloatArray = NDArray[np.float64]
+
+_MAX_COVARIANCE_CLASSES = 30  # of an output: beyond, a rule file would be mostly covariances
+_MAX_COVARIANCE_ENTRIES = 1 << 22  # rows x outputs x classes that covariances are summed over; of more, some rows
+
+
+def stored_calibration(rows: Any, link: TemperatureScaling, class_weights: FloatArray) -> StoredCalibration:
+    """Return what a rule keeps of labelled rows behind a link that was fitted to them.
+
+    Parameters
+    ----------
+    rows : Rows
+        With labels; a sample if there are many.
+    link : TemperatureScaling
+    class_weights : ndarray of shape (M, K)
+        Weight of the labels of each class among all rows.
+    """
+    total = class_weights.sum(axis=1, keepdims=True)
+    shares = np.divide(class_weights, total, out=np.zeros_like(class_weights), where=total > 0)
+    observed = rows.codes >= 0
+    counted = np.ones(rows.n_rows) if rows.frequency is None else rows.frequency
+    weight = counted if rows.weight is None else rows.weight
+    sums, squares = weight @ observed, (weight**2 / counted) @ observed
+    n_rows = np.divide(sums**2, squares, out=np.zeros_like(sums), where=squares > 0)
+    return StoredCalibration(link, shares, n_rows, tuple(_covariances(rows, link)))
+
+
+def _covariances(rows: Any, link: TemperatureScaling) -> list[FloatArray | None]:
+    """Return the sandwich covariance of each output; None where it is not kept."""
+    proba = rows.proba
+    n_entries = max(proba.n_rows * proba.n_outputs * min(proba.width, _MAX_COVARIANCE_CLASSES), 1)
+    step = -(-n_entries // _MAX_COVARIANCE_ENTRIES)
+    some = rows.take(slice(None, None, step)) if step > 1 else rows  # a sample is in no order
+    covariances: list[FloatArray | None] = []
+    for m, k in enumerate(proba.n_classes.tolist()):
+        influence = calibration_influence(some, link, m) if k <= _MAX_COVARIANCE_CLASSES else None
+        covariances.append(None if influence is None else influence.covariance_of_ratios / step)
+    return covariances
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Influence of each labelled row on the fitted calibration of one output.
+
+    Parameters
+    ----------
+    of_parameters : ndarray of shape (N, K)
+        On ``(t, b_1, ..., b_{K-1})`` of the link, ``b_j = c_j - c_0``.
+    of_log_shares : ndarray of shape (N, K)
+        On the logarithm of the share of each class.
+    scale : ndarray of shape (N,)
+        Root of the number of independent rows that a row stands for.
+    cluster : ndarray of shape (N,) or None
+        Rows that belong together.
+    """
+
+    of_parameters: FloatArray
+    of_log_shares: FloatArray
+    scale: FloatArray
+    cluster: NDArray[np.intp] | None
+
+    @cached_property
+    def covariance_of_ratios(self) -> FloatArray:
+        """Covariance of t and of the biases less the logarithms of shares, (K, K)."""
+        on_ratios = self.of_parameters.copy()
+        on_ratios[:, 1:] -= self.of_log_shares[:, 1:] - self.of_log_shares[:, :1]
+        on_ratios /= self.scale[:, None]
+        if self.cluster is not None:
+            _, codes = np.unique(self.cluster, return_inverse=True)
+            on_ratios = np.stack([np.bincount(codes, column) for column in on_ratios.T], axis=1)
+        return np.asarray(on_ratios.T @ on_ratios)
+
+
+def calibration_influence(rows: Any, link: TemperatureScaling, m: int) -> Influence | None:
+    """Return the influence of rows on the calibration of output m; None if there is nothing to learn from."""
+    codes, k = rows.codes[:, m], int(rows.proba.n_classes[m])
+    counted = np.ones(rows.n_rows) if rows.frequency is None else rows.frequency
+    weight = np.where(codes >= 0, counted if rows.weight is None else rows.weight, 0.0)
+    by_class = np.bincount(codes[codes >= 0], weight[codes >= 0], minlength=k)
+    shown = by_class > 0
+    if shown.sum() < 2:
+        return None
+    z, base_t, base_b = _fitted_logits(rows.proba, codes, link, m)
+    ratio = float(link.temperature[m]) / base_t
+    b = link.bias[m, :k] - link.bias[m, 0] - ratio * base_b
+    eta = softmax_of(ratio * z + b, shown)
+    true = np.eye(k + 1)[codes, :k]  # no class for missing labels (-1)
+    residual = true - eta
+    score = np.column_stack([(residual * z).sum(axis=1), residual[:, 1:]])
+    scale = weight.sum() / max(float((weight**2 / counted).sum()), np.finfo(float).tiny)  # to effective rows
+    effective = weight * scale
+    information = _information(z, eta, effective) + SHRINKAGE * _penalty_matrix(k)
+    on_parameters = np.linalg.solve(information, (effective[:, None] * score).T).T
+    on_parameters[:, 1:] += on_parameters[:, :1] * base_b[1:]  # from logits behind their map to the numbers themselves
+    on_parameters[:, 0] *= base_t
+    safe = np.where(shown, by_class, 1.0)
+    on_log_shares = weight[:, None] * (true / safe - shown / weight.sum()) * shown
+    independent = np.ones(rows.n_rows) if rows.repeats is None else np.maximum(rows.repeats, 1.0)
+    return Influence(on_parameters, on_log_shares, np.sqrt(independent), rows.cluster)
+
+
+def _fitted_logits(
+    proba: Probabilities, codes: NDArray[Any], link: TemperatureScaling, m: int
+) -> tuple[FloatArray, float, FloatArray]:
+    """Return the logits (N, K) of output m that its calibration is fitted to, relative to the first class.
+
+    Logits are behind their own map ``base_t * z + base_b``, which is returned too, and those far out are bounded.
+    """
+    k = int(proba.n_classes[m])
+    single = proba.of_outputs(np.array([m]))
+    base_t, base_b = 1.0, np.zeros(k)
+    if proba.of_logits:
+        assert single.link is not None
+        base_t, base_b = float(single.link.temperature[0]), single.link.bias[0, :k] - single.link.bias[0, 0]
+        single = bound_rows(single, codes[:, None])
+    z = kernels.relative_logits(single.blocks[0], np.zeros(1, dtype=np.intp), k, link.floor)[0].T
+    return np.column_stack([np.zeros(len(z)), z]), base_t, base_b
+
+
+def softmax_of(logits: FloatArray, shown: NDArray[np.bool_]) -> FloatArray:
+    """Return the softmax (N, K) of logits over the classes that are shown, (K,); 0 for the others."""
+    logits = np.where(shown, logits, -np.inf)
+    eta = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(eta / eta.sum(axis=1, keepdims=True))
+
+
+def _information(z: FloatArray, eta: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the Hessian (K, K) of minus the log-likelihood in (t, b_1, ..., b_{K-1})."""
+    mean = (eta * z).sum(axis=1)
+    weighted = weight[:, None] * eta
+    cross = (weighted * (z - mean[:, None]))[:, 1:].sum(axis=0)
+    result = np.empty((z.shape[1], z.shape[1]))
+    result[0, 0] = (weighted * (z - mean[:, None]) * z).sum()
+    result[0, 1:] = result[1:, 0] = cross
+    result[1:, 1:] = np.diag(weighted[:, 1:].sum(axis=0)) - weighted[:, 1:].T @ eta[:, 1:]
+    return result
+
+
+def _penalty_matrix(k: int) -> FloatArray:
+    """Return the quadratic form of the shrinkage in (t, b_1, ..., b_{K-1}) of one output."""
+    form = np.eye(k) - 1.0 / k
+    form[0] = form[:, 0] = 0.0
+    form[0, 0] = 1.0
+    return form
