@@ -32,11 +32,11 @@ from .summaries import (
 from .values import BY_KIND, OF_RECALLS, count, metric_of, value_of
 
 SIZES = (100, 1_000, 5_000)
-SPLITS = 3
-DRAWS = 2  # of each shift, in each split
+SPLITS = 6
+DRAWS = 1  # of each shift, in each split
 MIN_ADAPTED_ROWS = 1_000
 ROUNDING = 1e-9  # of true shares, which may be an end of an interval
-RECALL_DRAWS = 1  # draws in which metrics of recalls are measured besides
+RECALL_SPLIT = 0  # in which metrics of recalls are measured besides
 FILES = ("adaptation", "shares")
 NEEDS: tuple[str, ...] = ("quapy",)
 OURS = "metricwise"
@@ -77,7 +77,7 @@ class Study:
         return files
 
     def measure_shift(self, shift: Shift, rng: np.random.Generator, draw: int) -> dict[str, list[Row]]:
-        metrics = self.metrics if draw < RECALL_DRAWS else BY_KIND[self.case.kind]
+        metrics = self.metrics if self.task.split == RECALL_SPLIT else BY_KIND[self.case.kind]
         head = {
             "set": self.task.set,
             "model": self.task.model,

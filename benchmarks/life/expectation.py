@@ -21,8 +21,8 @@ from .summaries import POINT, Row, Statistic, by, jackknife, part_page, with_err
 from .values import count, value_of
 
 SIZES = (2_000, 300)
-SPLITS = 2
-DRAWS = 2  # of each shift, in each split
+SPLITS = 4
+DRAWS = 1  # of each shift, in each split
 FILES = ("expectation",)
 NEEDS: tuple[str, ...] = ("nannyml",)
 HULL, SHARES, ROWS, PEER = "metricwise", "if_shares_moved", "if_rows_moved", "NannyML"

@@ -216,7 +216,8 @@ def test_shares_of_quapy_are_found(life, case):
     rng = np.random.default_rng(0)
     shift = life("shifts").make_shift(case, "strong", rng)
     for estimate in peers.quantifiers(case.proba, case.y).values():
-        np.testing.assert_allclose(estimate(case.pool[shift.draw(rng, 20_000)]), shift.shares, atol=0.1)
+        error = np.abs(estimate(case.pool[shift.draw(rng, 20_000)]) - shift.shares).max()
+        assert error < 0.5 * np.abs(case.shares - shift.shares).max()
 
 
 @pytest.mark.filterwarnings("default")  # of its imports
