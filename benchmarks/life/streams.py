@@ -158,7 +158,8 @@ mean difference to the rule of the labelled rows, in points (0.01); *against all
 without a half-life. Standard errors are those of leaving out one set at a time.
 
 Where nothing drifts, half-lives of 400 and 1,000 rows change the metric by {least:+.2f} points at worst ({name},
-batches of {size:,}); asked for: at least {MAX_LOSS}.
+batches of {size:,}) in the mean over sets; asked for: at least {MAX_LOSS}. Single sets, of few streams, are in the last
+column.
 
 {stream_table(rows)}""",
     )
