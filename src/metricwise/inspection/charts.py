@@ -128,7 +128,7 @@ def _over_batches(batches: Sequence[int], values: list[float], height: int) -> _
 
 def _batch_ticks(frame: _Frame) -> list[float]:
     """Return numbers of batches for the axis: whole ones."""
-    return sorted({float(round(tick)) for tick in _round_ticks(*frame.x, 8) if frame.x[0] <= round(tick) <= frame.x[1]})
+    return [tick for tick in _round_ticks(*frame.x, 8) if tick == round(tick)]
 
 
 def _rectangle(kind: str, left: float, right: float, frame: _Frame) -> Html:
