@@ -62,6 +62,7 @@ class Study:
         self.case = open_case(task)
         self.metrics = (*BY_KIND[self.case.kind], *OF_RECALLS)
         self.stale = {name: self.fit(name).rule for name in self.metrics}
+        self.unmoved: dict[str, Any] = {}
         self.quantifiers = quantifiers(self.case.proba, self.case.y)
 
     def fit(self, metric: str, prior: Any = None) -> Any:
@@ -101,29 +102,27 @@ class Study:
             own = head | {"rows": n_rows, "moved": int(shares.moved)}
             files["shares"].append(own | compare_shares(shares, others, shift))
             files["adaptation"] += [
-                own
-                | {"metric": name}
-                | fixed[name]
-                | self.adapt(name, new, shares, others, judge, fixed[name]["stale"])
-                for name in metrics
+                own | {"metric": name} | fixed[name] | self.adapt(name, new, shares, others, judge) for name in metrics
             ]
         return files
 
-    def adapt(
-        self, metric: str, new: Any, shares: Any, others: dict[str, Any], judge: Judge, stale: float
-    ) -> dict[str, float]:
-        """Return the value of the rules of each method; where shares did not move, rules stay as they are."""
-        values = dict.fromkeys(("metricwise", "with_prior", "adapted"), stale)
-        if len(new) < MIN_ADAPTED_ROWS:
-            del values["adapted"]
-        if shares.moved:
-            rule = self.stale[metric]
-            made = {"metricwise": self.fit(metric, shares).rule, "with_prior": rule.with_prior(shares)}
-            if len(new) >= MIN_ADAPTED_ROWS:
-                made["adapted"] = rule.adapted(new, metric=metric_of(metric, self.case))
-            values |= {name: judge.value(metric, adapted) for name, adapted in made.items()}
+    def adapt(self, metric: str, new: Any, shares: Any, others: dict[str, Any], judge: Judge) -> dict[str, float]:
+        """Return the value of the rules of each method, as they are called, whether shares moved or not."""
+        rule = self.stale[metric]
+        made = {OURS: self.refit(metric, shares), "with_prior": rule.with_prior(shares)}
+        if len(new) >= MIN_ADAPTED_ROWS:
+            made["adapted"] = rule.adapted(new, metric=metric_of(metric, self.case))
         peers = {} if metric in OF_RECALLS else others
-        return values | {name: judge.value(metric, self.fit(metric, q).rule) for name, q in peers.items()}
+        made |= {name: self.fit(metric, q).rule for name, q in peers.items()}
+        return {name: judge.value(metric, adapted) for name, adapted in made.items()}
+
+    def refit(self, metric: str, shares: Any) -> Any:
+        """Return the rule of `optimize(prior=shares)`; that of shares which did not move is always the same."""
+        if shares.moved:
+            return self.fit(metric, shares).rule
+        if metric not in self.unmoved:
+            self.unmoved[metric] = self.fit(metric, shares).rule
+        return self.unmoved[metric]
 
 
 class Judge:
