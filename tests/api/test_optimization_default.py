@@ -96,7 +96,8 @@ def numbers_of(rule):
             return [number for inner in part for number in walk(inner)]
         return [part] if isinstance(part, float) else []
 
-    return np.array(walk(rule.to_dict()))
+    # What a rule keeps of its rows decides nothing, and is fitted to 1e-9 of a likelihood, not of its numbers.
+    return np.array(walk(rule.with_metadata(calibration=None).to_dict()))
 
 
 def change_of(rule, other):
@@ -186,3 +187,27 @@ def test_thresholds_have_no_range_where_some_outputs_judge_for_all(monkeypatch):
     assert solution.threshold_range is None
     assert solution.gain is not None
     assert solution.rule.predict(proba).shape == y.shape
+
+
+def test_priors_that_are_those_of_the_labels_change_nothing():
+    P, y = worlds.rows.multiclass(400)
+    shares = np.bincount(y) / len(y)
+    for metric in ("macro_f1", "kappa", "accuracy"):
+        assert mw.optimize(P, y, metric, prior=shares).rule == mw.optimize(P, y, metric).rule
+
+
+def test_functions_of_recalls_are_left_alone_by_priors_and_a_note_says_so():
+    P, y = worlds.rows.multiclass(400)
+    for metric in ("g_mean", "balanced_accuracy", "min_recall"):
+        moved = mw.optimize(P, y, metric, prior=[0.8, 0.1, 0.1])
+        assert moved.rule == mw.optimize(P, y, metric).rule
+        assert "does not change with class shares: prior is not used." in moved.status
+    bounded = mw.optimize(
+        P, y, "balanced_accuracy", subject_to="share[2] <= 0.3", prior=[0.8, 0.1, 0.1], confidence=None
+    )
+    assert "prior is not used" not in bounded.status
+    recorded = mw.optimize(P, y, "balanced_accuracy", record=["accuracy"], prior=[0.8, 0.1, 0.1])
+    assert (
+        recorded.recorded["accuracy"].value
+        != mw.optimize(P, y, "balanced_accuracy", record=["accuracy"]).recorded["accuracy"].value
+    )

@@ -20,6 +20,7 @@ from ..data.row_spec import InTime, RowSpec
 from ..data.sensitive import Groups, read_sensitive
 from ..data.sources.base import SourceBase
 from ..data.sources.memory import MemorySource
+from ..fitting.kept import depends_on_shares
 from ..fitting.solving import FitTask
 from ..goals.spec import Goal, GoalSpec
 from ..inference.dependence import in_stretches
@@ -30,6 +31,7 @@ from ..rules.score_map import fit_input, map_scores
 
 __all__ = ["check_constraints", "make_problem", "open_problem", "open_source", "read_seed"]
 
+_SAME_SHARES = 1e-9  # difference of class shares that is rounding
 _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
 
 
@@ -72,12 +74,28 @@ def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) 
     goal.check_rows(source.rows.weight if isinstance(source, MemorySource) else None, source.labelled)
     described = source.described(replace(schema, abstain_label=goal.schema.abstain_label))
     problem = Problem(described, goal.aim, goal.prior, goal.record, goal.abstention, goal.constraints)
+    problem = _without_idle_prior(problem)
     _check_observed(problem)
     if not isinstance(rows.y, Labels):  # an estimator has assigned columns by its classes
         _warn_of_columns(source, schema)
     if rows.time is not None:
         problem = _in_time(problem, rows.time)
     return _by_group(problem, rows, goal)
+
+
+def _without_idle_prior(problem: Problem) -> Problem:
+    """Return the problem without priors that are those of its labels, or that nothing it is about depends on."""
+    if problem.prior is None or not problem.labelled:
+        return problem
+    weights = problem.source.class_weights[:, : problem.schema.width]
+    shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    if np.abs(shares - problem.prior).max() <= _SAME_SHARES:
+        return replace(problem, prior=None)
+    if problem.record or depends_on_shares(problem):
+        return problem
+    text = f"{problem.aim.name} is a function of recalls and does not change with class shares: prior is not used."
+    aim = replace(problem.aim, note=" ".join(filter(None, [problem.aim.note, text])))
+    return replace(problem, prior=None, aim=aim)
 
 
 def _warn_of_columns(source: SourceBase, schema: Schema) -> None:

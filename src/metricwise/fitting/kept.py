@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from ..core.schema import Schema
 from ..goals.constraint import Constraint
 from ..metrics.aim import AveragedMetric
-from ..metrics.class_shares import depends_on_shares, fixed_gains
+from ..metrics.class_shares import depends_on_shares as metric_depends
+from ..metrics.class_shares import fixed_gains
 from ..oracles.problem import Problem
 from ..rules.base import Rule
 from .solving import FitTask, FittedRule
 
-__all__ = ["kept_entries"]
+__all__ = ["constraint_depends", "depends_on_shares", "kept_entries"]
 
 # The best decisions for a fixed table of gains follow all of a shift, those for functions of recalls nothing of it, and
 # those for ratios and other metrics something between. With 0.25 to 0.4, rules for kappa, MCC, macro-F1, quadratic
@@ -44,10 +45,15 @@ def kept_entries(task: FitTask, fitted: FittedRule) -> dict[str, Any]:
     return entries
 
 
+def depends_on_shares(problem: Problem) -> bool:
+    """Whether the metric or a constraint of a problem depends on class shares."""
+    schema = problem.schema
+    return _aim_depends(problem.aim, schema) or any(constraint_depends(c, schema) for c in problem.constraints)
+
+
 def _under_new_shares(problem: Problem, rule: Rule) -> str:
     """Say what becomes of a rule if class shares move: "unchanged", "exact" (by Bayes' rule) or "approximate"."""
-    constrained = any(constraint_depends(constraint, problem.schema) for constraint in problem.constraints)
-    if not constrained and not _aim_depends(problem.aim, problem.schema):
+    if not depends_on_shares(problem):
         return "unchanged"
     return "exact" if not problem.constraints and _is_closed_form(rule, problem) else "approximate"
 
@@ -69,7 +75,7 @@ def _aim_depends(aim: AveragedMetric, schema: Schema) -> bool:
     if schema.n_outputs > 1 and (aim.average != "macro" or aim.support_weighted):
         return True
     return any(
-        depends_on_shares(aim.metric._of_output(m), k, labels, schema.n_extra)
+        metric_depends(aim.metric._of_output(m), k, labels, schema.n_extra)
         for m, k, labels in _distinct_outputs(aim, schema)
     )
 
@@ -79,7 +85,7 @@ def constraint_depends(constraint: Constraint, schema: Schema) -> bool:
     if constraint.near_prior or (constraint.output is None and schema.n_outputs > 1):
         return True
     m = constraint.output or 0
-    return depends_on_shares(constraint.metric, int(schema.n_classes[m]), schema.classes[m].tolist(), schema.n_extra)
+    return metric_depends(constraint.metric, int(schema.n_classes[m]), schema.classes[m].tolist(), schema.n_extra)
 
 
 def _distinct_outputs(aim: AveragedMetric, schema: Schema) -> list[tuple[int, int, list[Any]]]:
