@@ -32,7 +32,7 @@ from .summaries import (
 from .values import BY_KIND, OF_RECALLS, count, metric_of, value_of
 
 SIZES = (100, 1_000, 5_000)
-SPLITS = 6
+SPLITS = 3
 DRAWS = 1  # of each shift, in each split
 MIN_ADAPTED_ROWS = 1_000
 ROUNDING = 1e-9  # of true shares, which may be an end of an interval
