@@ -12,6 +12,7 @@
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
 #   make bench   the benchmarks against other libraries; an hour or so of a quiet machine; the last two need METRICWISE_DATA
+#   make bench-life  a rule in use beside QuaPy, NannyML and MAPIE, in an environment of its own; half an hour; needs METRICWISE_DATA
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
@@ -24,7 +25,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-quick test-docs test-slow golden faults lint format layers docs bench reproduce install constraints clean
+.PHONY: demo test test-quick test-docs test-slow golden faults lint format layers docs bench bench-life reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -114,6 +115,13 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.side_by_side
 	$(BIN)/python -m benchmarks.scores
 	$(BIN)/python -m benchmarks.grades
+
+# NannyML needs an older LightGBM than the tests, and Python below 3.13.
+bench-life:
+	test -x .venv-life/bin/python || $(PYTHON) -m venv .venv-life
+	.venv-life/bin/python -m pip install --quiet --upgrade pip
+	.venv-life/bin/python -m pip install --quiet --group bench --group bench-life -e .
+	.venv-life/bin/python -m benchmarks.life all
 
 reproduce: $(STAMP)
 	$(BIN)/python -m reproduction all --jobs $(WORKERS) --output docs/reproduction
