@@ -365,3 +365,13 @@ def test_many_old_rows_change_nothing():
         assert solution.rule.metadata.recipe == "recalibrated + expected and labels"
         assert f"the effective number of rows is 2020 of {n}" in solution.status
     assert values[80_000] == pytest.approx(values[10_000], abs=0.005)
+
+
+def test_labels_may_be_hundreds_of_half_lives_older_than_the_last_row():
+    rng = np.random.default_rng(0)
+    p = rng.random(2001)
+    y = (rng.random(2001) < p).astype(float)
+    y[-1] = np.nan
+    time = np.append(np.arange(2000), 2900.0)
+    solution = mw.optimize(p, y, "f1", groups=mw.InTime(time, half_life=1.6))
+    assert "effective number of rows" in solution.status

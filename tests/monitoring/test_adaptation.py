@@ -150,3 +150,10 @@ def test_metrics_by_output_are_asked_for():
     with pytest.raises(mw.InvalidParameter, match=r"metric must be given.*metric=\{output: metric"):
         rule.adapted(new)
     assert rule.adapted(new, metric=["f1", "kappa"]).metadata.moved == "adapted"
+
+
+@pytest.mark.parametrize("level", [0.0, -3, "a", True])
+def test_the_level_is_checked(level):
+    proba, y = binary_rows()
+    with pytest.raises((ValueError, TypeError), match="level must be above 0"):
+        mw.optimize(proba, y, "f1").rule.adapted(proba, level=level)

@@ -263,3 +263,56 @@ def test_estimators_are_told_to_pass_their_rule():
 
     with pytest.raises(TypeError, match="pass its rule_"):
         mw.expect(Fitted(), [0.2], "f1", reference=([0.2], [1]))
+
+
+@pytest.mark.parametrize("sizes", [(3,), (3, 2), (2, 3)])
+@pytest.mark.parametrize("abstain", [None, 0.2])
+def test_on_the_reference_itself_it_is_what_labels_say(sizes, abstain):
+    """The expected confusion cancels, so that the estimate is the value on the reference rows."""
+    rng = np.random.default_rng(17)
+    proba = [rng.dirichlet(np.ones(k), 1500) for k in sizes]
+    y = np.stack([(P.cumsum(axis=1) < rng.random((1500, 1))).sum(axis=1) for P in proba], axis=1)
+    solution = mw.optimize(proba, y, "accuracy", average="macro", abstain=abstain)
+    value = mw.expect(solution, proba)["accuracy"]
+    true = mw.evaluate(solution.rule, proba, y, "accuracy", average="macro")["accuracy"].value.estimate
+    assert value.if_rows_moved.estimate == pytest.approx(true, abs=1e-9)
+
+
+def test_frequencies_of_reference_rows_count_rows():
+    rng, world = np.random.default_rng(18), make_world()
+    rule, new = mw.WeightedRule.from_thresholds(0.3), labelled(world, rng, 1000)[0]
+    proba, y = labelled(world, rng, 500)
+    widths = []
+    for weight in (np.full(500, 1), np.full(500, 16)):
+        value = mw.expect(rule, new, "f1", reference=(proba, y, mw.Frequencies(weight)))["f1"]
+        widths.append(value.if_rows_moved.high - value.if_rows_moved.low)
+    assert widths[1] < 0.75 * widths[0]
+
+
+def test_reference_rows_that_say_nothing_are_refused_and_labels_are_counted():
+    rng, world = np.random.default_rng(19), make_world(3)
+    proba, y = labelled(world, rng, 1000)
+    rule = mw.optimize(proba, y, "macro_f1").rule
+    with pytest.raises(mw.InvalidParameter, match=r"every class.*no row of 2"):
+        mw.expect(rule, proba, reference=(proba[y < 2], y[y < 2]))
+    with pytest.raises(mw.InvalidParameter, match=r"reference = \(proba, y\): .*at least one row"):
+        mw.expect(rule, proba, reference=(proba[:0], y[:0]))
+    some = np.where(np.arange(1000) % 4 == 0, y.astype(float), np.nan)
+    expectation = mw.expect(rule, proba, reference=(proba, some))
+    assert expectation.n_reference == 250
+    assert any("fewer than 300 rows with labels" in note for note in expectation.notes)
+    several = np.stack([y.astype(float), np.full(1000, np.nan)], axis=1)
+    two = mw.optimize([proba, proba], np.stack([y, y], axis=1), "macro_f1", average="macro").rule
+    with pytest.raises(mw.InvalidParameter, match="labels for every output, got none for output 1"):
+        mw.expect(two, [proba, proba], reference=([proba, proba], several))
+
+
+def test_constraints_about_groups_are_left_out():
+    rng, world = np.random.default_rng(20), make_world()
+    proba, y = labelled(world, rng, 600)
+    blind = mw.Sensitive(np.arange(600) % 2, group_aware=False)
+    rule = mw.optimize(proba, y, "accuracy", subject_to="demographic_parity <= 0.3", sensitive_features=blind).rule
+    expectation = mw.expect(rule, proba, "accuracy", reference=(proba, y))
+    assert not expectation.constraints
+    with pytest.raises(mw.InvalidParameter, match="no constraints about sensitive groups"):
+        rule.adapted(np.tile(proba, (2, 1)))

@@ -128,17 +128,35 @@ def test_a_mixture_moves_each_of_its_rules():
         assert np.allclose(shift - shift.mean(), expected - expected.mean(), atol=0.02)  # temperatures hardly differ
 
 
-def test_promises_that_depend_on_shares_are_withdrawn():
+def test_promises_are_withdrawn_because_decisions_are_others():
     proba, _, y = drawn(2)
     rule = mw.optimize(proba, y, "recall", subject_to=["precision >= 0.2", "false_positive_rate <= 0.8"]).rule
     moved = rule.with_prior(NEW[2])
-    precision, rate = moved.metadata.promises
-    assert precision["confidence"] is None
-    assert precision["value"] is None
-    assert rate["confidence"] == rule.metadata.confidence
+    assert [promise["confidence"] for promise in moved.metadata.promises] == [None, None]
+    assert [promise["value"] for promise in moved.metadata.promises] == [None, None]
+    assert [promise["of_shares"] for promise in rule.metadata.promises] == [True, False]
     assert moved.metadata.confidence is None
-    assert "No longer promised: precision >= 0.2." in moved.describe()
+    assert "No longer promised: precision >= 0.2, false_positive_rate <= 0.8." in moved.describe()
     assert "approximate" in moved.describe()
+
+
+def test_a_share_of_zero_can_be_left_again():
+    proba, _, y = drawn(2)
+    rule = mw.optimize(proba, y, mw.metrics.Cost([[0, 1], [4, 0]]), strategy=EXPECTED).rule
+    assert rule.with_prior([1, 0]).with_prior(NEW[2]).threshold == pytest.approx(rule.with_prior(NEW[2]).threshold)
+
+
+def test_shares_by_class_need_no_order():
+    proba, _, y = drawn()
+    names = np.array(["lo", "mid", "hi"])
+    rule = mw.optimize(proba, names[y], "accuracy", classes=names, strategy=EXPECTED).rule
+    by_class = rule.with_prior(dict(zip(names, NEW[3], strict=True)))
+    in_order = rule.with_prior([NEW[3][list(names).index(label)] for label in rule.classes[0]])
+    assert by_class == in_order
+    with pytest.raises(mw.InvalidParameter, match="share for each of the classes"):
+        rule.with_prior({"lo": 0.5, "mid": 0.5})
+    with pytest.raises(TypeError, match=r"in the order of the classes, \['"):
+        rule.with_prior("a")
 
 
 def test_floors_on_recalls_stay():

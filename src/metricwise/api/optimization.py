@@ -145,9 +145,10 @@ def optimize(
         for costs. True: the metric is computed on the accepted rows, and `subject_to` must bound the share of the
         others, ``"abstained <= 0.05"``; metrics that are not ratios of counts (balanced accuracy, G-mean, kappa,
         macro-F1) count abstentions as misses. A :class:`metricwise.Abstention` has the label of abstentions besides.
-    prior : array-like of shape (K,) or (M, K), or list of M arrays, optional
+    prior : array-like of shape (K,) or (M, K), list of M arrays, dict or ShareEstimate, optional
         Class priors of the rows that the rule will be applied to, if they are known to differ from those of the given
-        rows.
+        rows: in the order of the rule's classes, a dict by class, or the result of :func:`estimate_shares`. Priors are
+        not used for functions of recalls, whose best rule does not depend on them.
     record : list or dict, optional
         Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names. Their
         values are in `Solution.recorded`. They are averaged over outputs as `metric` is, unless their names fix the

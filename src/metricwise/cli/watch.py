@@ -128,13 +128,16 @@ def watch(
     _check(batch, table)
     loaded = read_rule(rule)
     watching = _open(loaded, watched, batch)
+    added = []
     if table is not None:
-        _add_rows(watching, table, columns, watched, batch)
+        added.append(_add_rows(watching, table, columns, watched, batch))
     if batch.labels is not None:
-        _add_labels(watching, batch.labels, columns, batch)
+        added.append(_add_labels(watching, batch.labels, columns, batch))
     if batch.report is not None:
         watching.report(batch.report)
     watching.to_json(batch.state)
+    for text in added:  # what is not written was not added
+        note(text)
     if json:
         print_json({"state": batch.state, **_without_history(watching.summary())})
     else:
@@ -201,7 +204,7 @@ def _differs(state: str, begun: str) -> InvalidParameter:
     )
 
 
-def _add_rows(watching: Watch, path: str, columns: ColumnOptions, watched: WatchOptions, batch: BatchOptions) -> None:
+def _add_rows(watching: Watch, path: str, columns: ColumnOptions, watched: WatchOptions, batch: BatchOptions) -> str:
     from ..data.tables.reading import open_file
     from .rows import read_ids, read_label_columns, read_proba_for_rule, read_sensitive_for_rule
 
@@ -214,10 +217,10 @@ def _add_rows(watching: Watch, path: str, columns: ColumnOptions, watched: Watch
     ids = None if batch.id is None else read_ids(table, batch.id)
     before = watching.n_rows
     watching.update(proba, y, ids, **groups)
-    note(f"{watching.n_rows - before:,} rows added from {path}.")
+    return f"{watching.n_rows - before:,} rows added from {path}."
 
 
-def _add_labels(watching: Watch, path: str, columns: ColumnOptions, batch: BatchOptions) -> None:
+def _add_labels(watching: Watch, path: str, columns: ColumnOptions, batch: BatchOptions) -> str:
     from ..data.tables.reading import open_file
     from .rows import read_ids, read_label_columns
 
@@ -228,7 +231,7 @@ def _add_labels(watching: Watch, path: str, columns: ColumnOptions, batch: Batch
     assert batch.id is not None
     before = watching.n_labelled
     watching.update_labels(read_ids(table, batch.id), y)
-    note(f"{watching.n_labelled - before:,} labels added from {path}.")
+    return f"{watching.n_labelled - before:,} labels added from {path}."
 
 
 def _without_history(summary: dict[str, Any]) -> dict[str, Any]:

@@ -94,6 +94,7 @@ class Rows:
     def n_effective(self) -> float:
         """Kish's effective number of rows: so many equally weighted ones estimate means as well."""
         weight = self.observed_weight
+        weight = weight / max(float(weight.max(initial=0.0)), np.finfo(float).tiny)  # squares of small ones would be 0
         squares = float(weight @ weight)
         return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from numbers import Real
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.dependence import Dependence
 from ..core.errors import InvalidParameter, InvalidType, mention, shown
-from ..core.labels import has_masked, is_masked, split_missing
+from ..core.labels import has_masked, is_masked, python_labels, split_missing
 from ..core.rows import Rows
 from .half_life import HalfLife
 from .row_spec import InTime, RowSpec
@@ -153,14 +153,15 @@ def read_prior(prior: Any, n_classes: IntArray, classes: Sequence[NDArray[Any]] 
     Parameters
     ----------
     prior : float, array-like of shape (K,) or (M, K), or list of M arrays
-        A single number is the share of class 1 of a binary output. An object with `shares_of(classes)`, such as
-        estimated shares, is asked for those of `classes`, so that their order cannot be confused.
+        A single number is the share of class 1 of a binary output. An object with `as_prior(classes)`, such as
+        estimated shares, is asked for those of `classes`, and a mapping has the shares of one output by class, so that
+        their order cannot be confused.
     n_classes : ndarray of shape (M,)
     classes : sequence of M ndarrays, optional
         Labels of the classes.
     """
-    if classes is not None and hasattr(prior, "shares_of"):
-        prior = prior.shares_of(classes)
+    if classes is not None:
+        prior = prior.as_prior(classes) if hasattr(prior, "as_prior") else _shares_by_class(prior, classes)
     n_outputs, width = len(n_classes), int(n_classes.max())
     if isinstance(prior, (int, float, np.number)):
         share = prior.item() if isinstance(prior, np.number) else prior
@@ -168,7 +169,8 @@ def read_prior(prior: Any, n_classes: IntArray, classes: Sequence[NDArray[Any]] 
     elif isinstance(prior, (list, tuple, np.ndarray)) and getattr(prior, "shape", None) != () and len(prior):
         rows = list(prior) if np.ndim(prior[0]) else [prior] * n_outputs
     else:
-        raise InvalidType("prior", "be a list of class shares in column order", shown(prior))
+        must = f"be a list of class shares in the order {_order_of(classes)}, a dict of shares by class, or a number"
+        raise InvalidType("prior", must, shown(prior))
     if len(rows) != n_outputs:
         raise InvalidParameter("prior", f"be given once, or for each of the {n_outputs} outputs", f"{len(rows)} rows")
     out = np.zeros((n_outputs, width))
@@ -180,11 +182,27 @@ def read_prior(prior: Any, n_classes: IntArray, classes: Sequence[NDArray[Any]] 
         if values.shape != (n_classes[m],):
             raise InvalidParameter(
                 "prior", f"have one share per class, {n_classes[m]} for output {m}", f"shape {values.shape}"
-            )
+            )  # a number is the share of the second class of all outputs
         if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1) > 1e-6:
             raise InvalidParameter("prior", "be non-negative and sum to 1", f"{values.tolist()} for output {m}")
         out[m, : n_classes[m]] = values
     return out
+
+
+def _order_of(classes: Sequence[NDArray[Any]] | None) -> str:
+    """Say in which order class shares are read."""
+    return "of the classes" if classes is None else f"of the classes, {python_labels(classes[0])}"
+
+
+def _shares_by_class(prior: Any, classes: Sequence[NDArray[Any]]) -> Any:
+    """Return the shares of a mapping in the order of the classes of a single output; anything else as it is."""
+    if not isinstance(prior, Mapping):
+        return prior
+    labels = python_labels(classes[0])
+    if len(classes) != 1 or set(prior) != set(labels):
+        must = f"have a share for each of the classes {labels} of a single output"
+        raise InvalidParameter("prior", must, shown(list(prior)), "for several outputs, pass a list of shares for each")
+    return [prior[label] for label in labels]
 
 
 def read_groups(groups: Any, n_rows: int) -> IntArray:
@@ -294,6 +312,7 @@ def row_shares(weight: FloatArray) -> FloatArray:
     Stretches are then no shorter than their length, and none has much less weight than the others. With a half-life of
     h rows, the rows count for 2.44 h in all, whatever their number.
     """
+    weight = weight / weight.max()  # squares of very small weights would be 0
     return np.asarray(np.minimum(weight * (weight.sum() / (weight @ weight)), 1.0))
 
 

@@ -103,13 +103,13 @@ def _is_closed_form(rule: Rule, problem: Problem) -> bool:
         return False
     losses = rule.flatten().losses[0].tensor()
     gains = {
-        (id(problem.aim.metric._of_output(m)), k): fixed_gains(
+        (id(problem.aim.metric._of_output(m)), id(schema.classes[m])): fixed_gains(
             problem.aim.metric._of_output(m), k, labels, schema.n_extra
         )
         for m, k, labels in _distinct_outputs(problem.aim, schema)
     }
     for m, k in enumerate(schema.n_classes.tolist()):
-        A = gains[id(problem.aim.metric._of_output(m)), k]
+        A = gains[id(problem.aim.metric._of_output(m)), id(schema.classes[m])]
         if A is None or not _same_decisions(losses[m if len(losses) > 1 else 0], -A, k, k + schema.n_extra):
             return False
     return True

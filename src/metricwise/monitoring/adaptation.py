@@ -18,6 +18,7 @@ from ..data.sources.memory import MemorySource
 from ..evaluation.arguments import own_average, own_metric
 from ..fitting.driver import route_of
 from ..fitting.solving import FitTask, Settings
+from ..goals.constraint_text import read_constraints
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy, Problem
 from ..rules.base import Rule
@@ -25,7 +26,7 @@ from ..rules.calibration import prior_shift
 from ..rules.class_shares import EXACT, UNCHANGED, moved_metadata
 from ..rules.cut_points import in_unit_of_rows
 from ..rules.stored_calibration import StoredCalibration, require_calibration
-from .shares import ShareEstimate, check_groups, shares_of_rows
+from .shares import ShareEstimate, check_groups, check_level, shares_of_rows
 
 __all__ = ["adapt"]
 
@@ -35,6 +36,13 @@ MIN_ROWS = 1_000  # whose expected counts say more than the rule moved by Bayes'
 def adapt(rule: Rule, proba: Any, metric: Any, level: float, pos_label: Any) -> Rule:
     """Return a rule fitted to the expected counts of rows without labels; see :meth:`metricwise.Rule.adapted`."""
     check_groups(rule)
+    check_level(level)
+    if any(spec.over is not None for spec in read_constraints(list(rule.metadata.subject_to or ()))):
+        raise InvalidParameter(
+            "rule",
+            "have no constraints about sensitive groups, which rows without labels and groups cannot satisfy",
+            remedy="fit it again with recent labels",
+        )
     calibration = require_calibration(rule.metadata.calibration, rule.schema, "adapted")
     rows = rule.read(proba, pos_label)
     if rows.n_rows < MIN_ROWS:

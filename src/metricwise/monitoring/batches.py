@@ -95,10 +95,20 @@ class Waiting:
                     "ids",
                     "be of rows that wait for their labels",
                     f"{shown(name)}, which was never decided with this id, or is no longer waited for",
+                    self._advice(ids),
                 )
         gone = set(ids)
         waiting = {name: row for name, row in self.rows.items() if name not in gone}
         return [self.rows[name] for name in ids], Waiting(waiting, self._remembered(ids), self.n_forgotten)
+
+    def _advice(self, ids: Sequence[Id]) -> str:
+        """Say what to do about ids that do not wait."""
+        as_text = {str(name): name for name in self.rows}
+        unknown = [name for name in ids if name not in self.rows]
+        other_type = next((as_text[str(name)] for name in unknown if str(name) in as_text), None)
+        if other_type is not None:
+            return f"ids are compared with their type, and {shown(other_type)} waits"
+        return f"leave out ids that do not wait, which are {len(unknown)} of {len(ids)}"
 
     def without_older(self, oldest: int) -> Waiting:
         """Return those that were decided in a batch or later."""

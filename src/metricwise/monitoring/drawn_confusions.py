@@ -30,7 +30,8 @@ FloatArray = NDArray[np.float64]
 N_DRAWS = 64
 _FEW_DRAWS = 32  # of more than _MAX_OUTPUTS outputs, whose averages vary less
 _MAX_OUTPUTS = 8
-_MAX_ROWS = 20_000  # of each kind that are drawn; of more, a sample
+_MIN_ROWS, _MAX_ROWS = 500, 20_000  # of each kind that are drawn; of more, a sample
+_MAX_ENTRIES = 1 << 20  # rows x outputs x classes that are drawn together, within these bounds
 # Factor of the deviations of resampled reference rows: twice their variance, because new rows are of a model that was
 # fitted to more rows than those of the folds. On 16 real sets of benchmarks/life, 95 % intervals held in 89 % without.
 _REFERENCE_SPREAD = 2**0.5
@@ -90,8 +91,9 @@ def draw_confusions(
     """
     rng = np.random.default_rng(seed)
     n_draws = N_DRAWS if rule.n_outputs <= _MAX_OUTPUTS else _FEW_DRAWS
-    new = _NewRows.read(rule, proba, n_draws, rng)
-    reference = _Reference.read(rule, source, n_draws, rng)
+    max_rows = int(np.clip(_MAX_ENTRIES // (rule.n_outputs * rule.width), _MIN_ROWS, _MAX_ROWS))
+    new = _NewRows.read(rule, proba, n_draws, max_rows, rng)
+    reference = _Reference.read(rule, source, n_draws, max_rows, rng)
     width = rule.schema.decision_width
     result = np.zeros((2, 1 + n_draws, rule.n_outputs, width, width))
     for m, k in enumerate(rule.n_classes.tolist()):
@@ -110,10 +112,10 @@ class _NewRows:
     sampled: bool
 
     @classmethod
-    def read(cls, rule: Rule, proba: Probabilities, n_draws: int, rng: np.random.Generator) -> _NewRows:
-        sampled = proba.n_rows > _MAX_ROWS
+    def read(cls, rule: Rule, proba: Probabilities, n_draws: int, max_rows: int, rng: np.random.Generator) -> _NewRows:
+        sampled = proba.n_rows > max_rows
         if sampled:
-            proba = proba.take(np.sort(rng.choice(proba.n_rows, _MAX_ROWS, replace=False)))
+            proba = proba.take(np.sort(rng.choice(proba.n_rows, max_rows, replace=False)))
         draws = rng.poisson(1.0, (n_draws, proba.n_rows)).astype(np.float64)
         return cls(proba, rule.distribute(RuleRows(proba)), draws, sampled)
 
@@ -128,12 +130,13 @@ class _Reference:
     draws: FloatArray
 
     @classmethod
-    def read(cls, rule: Rule, source: MemorySource, n_draws: int, rng: np.random.Generator) -> _Reference:
-        rows = source.sample(_MAX_ROWS)
+    def read(
+        cls, rule: Rule, source: MemorySource, n_draws: int, max_rows: int, rng: np.random.Generator
+    ) -> _Reference:
+        rows = source.sample(max_rows)
         spread = Spread.of(MemorySource(rows, source.schema, source.passes))
         weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
         draws = 1.0 + _REFERENCE_SPREAD * (spread.draws(n_draws, rng) - 1.0)
-        draws = draws if rows.repeats is None else draws / np.maximum(rows.repeats, 1.0)
         return cls(rows, rule.distribute(RuleRows(rows.proba)), weight, draws)
 
 
@@ -150,7 +153,8 @@ def _draw_output(
     codes = reference.rows.codes[:, m]
     labelled = codes >= 0
     true = np.eye(k)[codes[labelled]]
-    weight, decided = reference.weight[labelled], reference.decisions[labelled, m]
+    weight = reference.weight[labelled]
+    decided, decided_new = (_of_output(d, m, k, link.n_classes) for d in (reference.decisions[labelled], new.decisions))
     old = calibration.shares[m, :k]
     shown = old > 0
     z_reference, z_new = (logits_of(proba, link, m) for proba in (reference.rows.proba, new.proba))
@@ -173,15 +177,20 @@ def _draw_output(
         eta_moved = eta_new * ratio
         eta_moved /= np.maximum(eta_moved.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         counted = np.ones(len(eta_new)) if point or not new.sampled else new.draws[s]
-        taken = counted @ new.decisions[:, m] / max(float(counted.sum()), 1.0)
+        taken = counted @ decided_new / max(float(counted.sum()), 1.0)
         by_decision = _decision_ratio(taken, drawn_weight @ decided)
         result.append(
             [
-                _corrected(_counts(eta, new.decisions[:, m], counted, None if point else rng), correction, taken)
+                _corrected(_counts(eta, decided_new, counted, None if point else rng), correction, taken)
                 for eta, correction in ((eta_moved, ratio[:, None] * excess), (eta_new, by_decision * excess))
             ]
         )
     return np.swapaxes(np.array(result), 0, 1)
+
+
+def _of_output(decisions: FloatArray, m: int, n_classes: int, width: int) -> FloatArray:
+    """Return the decisions (N, K_m + E) about an output: its classes, then what is no class, which follows padding."""
+    return np.concatenate([decisions[:, m, :n_classes], decisions[:, m, width:]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

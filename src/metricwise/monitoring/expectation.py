@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
+from ..core.labels import python_labels
 from ..data.row_spec import RowSpec
 from ..data.sources.memory import MemorySource
 from ..data.weights import read_output_weight
@@ -26,6 +27,7 @@ from ..evaluation.arguments import (
     read_rule,
 )
 from ..goals.constraint import Constraint
+from ..goals.constraint_text import read_constraints
 from ..goals.for_outputs import MetricSpec
 from ..goals.judged import positive_of
 from ..goals.spec import GoalSpec
@@ -56,7 +58,7 @@ class ExpectedValue(Estimate):
     Parameters
     ----------
     estimate : float
-        Mid-point of the interval.
+        Mid-point of the interval, which may lie outside both estimates.
     low, high : float
         Hull of the 95 % intervals of both explanations.
     if_shares_moved : Estimate
@@ -201,9 +203,9 @@ def expect(
     metrics : str, Metric, callable, list or dict, optional
         As in :func:`evaluate`. None: the metric that the rule was optimised for.
     reference : tuple (proba, y) or (proba, y, sample_weight)
-        Rows with labels, from before: by choice rows that neither the model nor the rule was fitted to. May be left out
-        for a Solution, whose own rows are then used; the rule was chosen on them, which makes its values slightly too
-        good, and a note says so.
+        Rows with labels, from before: preferably rows that neither the model nor the rule was fitted to. May be left
+        out for a Solution, whose own rows are then used; the rule was chosen on them, which makes its values slightly
+        too good, and a note says so.
     average, output_weight, order, pos_label, abstain
         As in :func:`evaluate`.
     random_state : int, optional
@@ -258,7 +260,7 @@ def expect(
     constraints = {name: _value_of_constraint(constraint, drawn, problem) for name, constraint in bounded.items()}
     notes = [_UNKNOWABLE, *_notes(read, problem, rows.n_rows, values, reference is None)]
     notes += [_constraint_note(constraint, constraints[name]) for name, constraint in bounded.items()]
-    return Expectation(values, constraints, shares, rows.n_rows, problem.n_rows, tuple(notes))
+    return Expectation(values, constraints, shares, rows.n_rows, _n_labelled(problem), tuple(notes))
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -299,8 +301,37 @@ def _read_reference(
         proba, y, *weight_of_rows = reference
         weights = weight_of_rows[0] if weight_of_rows else None
         rows = RowSpec(proba, y, weights, order=goal.order, pos_label=goal.pos_label, input=None)
-        source, aims = read_judged(rule, rows, goal, allowed=allowed)
+        try:
+            source, aims = read_judged(rule, rows, goal, allowed=allowed)
+        except (InvalidParameter, InvalidType) as error:
+            if error.parameter not in ("proba", "y", "sample_weight"):
+                raise
+            raise error.within(before="reference = (proba, y): ") from None
+    _check_classes(rule, source)
     return InMemory(source, next(iter(aims.values()))), aims
+
+
+def _check_classes(rule: Rule, source: MemorySource) -> None:
+    """Refuse reference rows that lack an output, or a class of a single output that the rule was fitted to."""
+    unlabelled = np.flatnonzero(source.class_rows.sum(axis=1) == 0)
+    if len(unlabelled):
+        raise InvalidParameter("reference", "have labels for every output", f"none for output {unlabelled[0]}")
+    shown_classes = source.class_rows[0, : rule.width] > 0
+    fitted = (
+        [True] * rule.width if rule.metadata.class_counts is None else [n > 0 for n in rule.metadata.class_counts[0]]
+    )
+    missing = [
+        label
+        for label, here, there in zip(python_labels(rule.classes[0]), shown_classes, fitted, strict=False)
+        if there and not here
+    ]
+    if rule.n_outputs == 1 and missing:
+        raise InvalidParameter(
+            "reference",
+            "have labelled rows of every class, without which nothing is known of it",
+            f"no row of {', '.join(map(shown, missing))}",
+            "pass more labelled rows",
+        )
 
 
 def _rows_of_solution(solution: Any) -> MemorySource:
@@ -312,7 +343,7 @@ def _rows_of_solution(solution: Any) -> MemorySource:
             "be a tuple (proba, y) of rows with labels, unless a Solution is passed that was fitted to labelled rows "
             "in memory",
             "None",
-            f"pass {argument('reference')}, by choice rows that the rule was not fitted to",
+            f"pass {argument('reference')}, preferably rows that the rule was not fitted to",
         )
     return source
 
@@ -363,11 +394,12 @@ def _constraints_of(rule: Rule, problem: InMemory) -> list[Constraint]:
     metadata = rule.metadata
     if not metadata.subject_to:
         return []
-    spec = GoalSpec(
-        "accuracy", "micro", metadata.pos_label, subject_to=list(metadata.subject_to), abstain=_abstain(rule)
-    )
-    constraints = spec.read(problem.schema if rule.abstain_label is None else rule.schema).constraints
-    return [constraint for constraint in constraints if constraint.group is None and not constraint.near_prior]
+    about_all = [spec for spec in read_constraints(list(metadata.subject_to)) if spec.over is None]
+    if not about_all:
+        return []
+    goal = GoalSpec("accuracy", "micro", metadata.pos_label, subject_to=about_all, abstain=_abstain(rule))
+    constraints = goal.read(problem.schema if rule.abstain_label is None else rule.schema).constraints
+    return [constraint for constraint in constraints if not constraint.near_prior]
 
 
 def _abstain(rule: Rule) -> Any:
@@ -394,7 +426,7 @@ def _notes(
     rule: Rule, problem: InMemory, n_rows: int, values: Mapping[str, ExpectedValue], own_rows: bool
 ) -> Iterator[str]:
     """Say what cannot be known."""
-    if n_rows < _MIN_ROWS or problem.n_rows < _MIN_ROWS:
+    if n_rows < _MIN_ROWS or _n_labelled(problem) < _MIN_ROWS:
         few = "without labels" if n_rows < _MIN_ROWS else "with labels"
         yield f"There are fewer than {_MIN_ROWS} rows {few}: the intervals may be too short."
     if own_rows or _was_fitted_to(rule, problem):
@@ -405,6 +437,13 @@ def _notes(
             f"The two explanations disagree about {', '.join(apart)}: the labels of some hundred rows would say which "
             "of them is right."
         )
+
+
+def _n_labelled(problem: InMemory) -> int:
+    """Return the number of rows with a label."""
+    codes = problem.source.rows.codes
+    assert codes is not None
+    return int((codes >= 0).any(axis=1).sum())
 
 
 def _was_fitted_to(rule: Rule, problem: InMemory) -> bool:

@@ -106,7 +106,7 @@ def read_promises(rule: Rule, subject_to: Any, pos_label: Any, labelled: Labelle
             any_form=True,
         )
     except InvalidParameter as error:
-        if not by_rule:
+        if not by_rule or pos_label is not None:
             raise
         remedy = f"; the rule keeps only this text of its constraint, so pass {argument('subject_to')}"
         raise error.within(after=remedy) from None

@@ -29,6 +29,7 @@ __all__ = ["ShareEstimate", "estimate_shares"]
 FloatArray = NDArray[np.float64]
 
 PRIOR_ROWS = 3.0  # rows that the prior is worth for each class: chosen on twelve real sets, see docs/life.md
+_MIN_ROWS = 100  # of the benchmark, where intervals held
 LEVEL = 0.01  # of the test; of several outputs all together
 _QUANTILE = float(ndtri(0.975))
 _LEAST_SHARE = 1e-6  # that an interval of a logarithm of odds is taken around
@@ -104,8 +105,8 @@ class ShareEstimate:
         """Whether the shares of any output have moved."""
         return bool(np.any(self.moved))
 
-    def shares_of(self, classes: Sequence[NDArray[Any]]) -> list[FloatArray]:
-        """Return the estimates for outputs with these classes, in their order; refused if they are others."""
+    def as_prior(self, classes: Sequence[NDArray[Any]]) -> list[FloatArray]:
+        """Return the estimates as `prior` of outputs with these classes (M arrays); refused if they are others."""
         rows = np.atleast_2d(self.estimate)
         if len(rows) != len(classes):
             raise InvalidParameter("prior", f"be of {len(classes)} outputs", f"shares of {len(rows)}")
@@ -222,8 +223,7 @@ def estimate_shares(
     """
     read = read_rule(rule, inputs=("cost", "sensitive_features"))
     check_groups(read)
-    if not 0 < read_number(level, "level", "be above 0 and at most 1") <= 1:
-        raise InvalidParameter("level", "be above 0 and at most 1", shown(level))
+    check_level(level)
     if not 0 <= read_number(prior_rows, "prior_rows", "be a number of rows, at least 0") < np.inf:
         raise InvalidParameter("prior_rows", "be a number of rows, at least 0", shown(prior_rows))
     calibration = require_calibration(read.metadata.calibration, read.schema, "estimate_shares")
@@ -231,6 +231,12 @@ def estimate_shares(
     if rows.n_rows == 0:
         raise InvalidParameter("proba", "have at least one row", "none")
     return shares_of_rows(read, rows, calibration, float(level), float(prior_rows))
+
+
+def check_level(level: Any) -> None:
+    """Refuse what is no level of a test."""
+    if not 0 < read_number(level, "level", "be above 0 and at most 1") <= 1:
+        raise InvalidParameter("level", "be above 0 and at most 1", shown(level))
 
 
 def read_number(value: Any, parameter: str, must: str) -> float:
@@ -277,14 +283,18 @@ def shares_of_rows(
         p_value if schema.multioutput else float(p_value[0]),
         moved if schema.multioutput else bool(moved[0]),
         proba.n_rows,
-        tuple(_notes(rule, calibration, bool(moved.any()))),
+        tuple(_notes(rule, calibration, bool(moved.any()), proba.n_rows)),
         schema.output_names,
     )
 
 
-def _notes(rule: Rule, calibration: StoredCalibration, moved: bool) -> list[str]:
+def _notes(rule: Rule, calibration: StoredCalibration, moved: bool, n_rows: int) -> list[str]:
     """Say what should be known about the estimate."""
     notes = [CAVEAT]
+    if n_rows < _MIN_ROWS:
+        notes.append(
+            f"There are fewer than {_MIN_ROWS} rows: only strong shifts are found, and intervals may be too short."
+        )
     for m, (labels, shares) in enumerate(zip(rule.classes, calibration.shares, strict=True)):
         missing = [label for label, share in zip(python_labels(labels), shares, strict=False) if share == 0]
         if missing:

@@ -327,8 +327,8 @@ def watch(
     pos_label : object, or list of M objects, optional
         The positive class of promises that name none. None: that of the rule.
     forget_after : int, optional
-        Number of batches after which a row no longer waits for its label; None: it waits for ever, and at most 200,000
-        rows may wait.
+        Number of batches, calls of `update` and `update_labels`, after which a row no longer waits for its label; None:
+        it waits for ever, and at most 200,000 rows may wait.
 
     Returns
     -------

@@ -417,13 +417,15 @@ class Rule(ABC):
           ``metadata.followed_shift``), which is not quite the best rule for the new shares. Use `adapted` with 1,000
           new rows or more, or `optimize` with `prior` and the old rows.
 
-        Constraints on precision, shares or costs hold no longer: they are returned without their confidence. Floors on
-        recalls and ceilings on false positive rates stay.
+        Constraints are no longer promised: they are returned without their confidence. That of recalls as well, because
+        other decisions have other recalls. A rule that is returned as it is keeps those of recalls and false positive
+        rates, which do not change with shares.
 
         Parameters
         ----------
-        prior : array-like of shape (K,) or (M, K), list of M arrays, float or ShareEstimate
-            Class shares of the rows that the rule will be applied to; see :func:`metricwise.estimate_shares`.
+        prior : array-like of shape (K,) or (M, K), list of M arrays, dict, float or ShareEstimate
+            Class shares of the rows that the rule will be applied to: in the order of `classes`, or a dict by class; a
+            number is the share of the second of two classes. See :func:`metricwise.estimate_shares`.
 
         Returns
         -------
@@ -468,8 +470,8 @@ class Rule(ABC):
 
         The shares are estimated and tested as by :func:`metricwise.estimate_shares`. If they have not moved, or if the
         metric does not change with shares, the rule itself is returned. Otherwise the metric is maximised on the
-        expected confusion of these rows, behind the calibration of the rule shifted to their shares; where that only
-        moves the rule exactly, `with_prior` is what it comes to.
+        expected confusion of these rows, computed from probabilities that are calibrated for the new shares. If
+        `with_prior` is exact for the rule, its result is returned.
 
         The rows of each class are assumed to look as before; see the warning in :func:`metricwise.estimate_shares`.
 

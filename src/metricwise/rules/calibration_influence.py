@@ -23,6 +23,7 @@ __all__ = ["Influence", "calibration_influence", "softmax_of", "stored_calibrati
 FloatArray = NDArray[np.float64]
 
 _MAX_COVARIANCE_CLASSES = 30  # of an output: beyond, a rule file would be mostly covariances
+_MAX_STORED_ENTRIES = 100_000  # of the covariances of all outputs together, for the same reason
 _MAX_COVARIANCE_ENTRIES = 1 << 22  # rows x outputs x classes that covariances are summed over; of more, some rows
 
 
@@ -52,10 +53,12 @@ def _covariances(rows: Any, link: TemperatureScaling) -> list[FloatArray | None]
     proba = rows.proba
     n_entries = max(proba.n_rows * proba.n_outputs * min(proba.width, _MAX_COVARIANCE_CLASSES), 1)
     step = -(-n_entries // _MAX_COVARIANCE_ENTRIES)
-    some = rows.take(slice(None, None, step)) if step > 1 else rows  # a sample is in no order
+    order = np.random.default_rng(0).permutation(rows.n_rows)
+    some = rows.take(np.sort(order[: -(-rows.n_rows // step)])) if step > 1 else rows
+    is_small = int((proba.n_classes**2).sum()) <= _MAX_STORED_ENTRIES
     covariances: list[FloatArray | None] = []
     for m, k in enumerate(proba.n_classes.tolist()):
-        influence = calibration_influence(some, link, m) if k <= _MAX_COVARIANCE_CLASSES else None
+        influence = calibration_influence(some, link, m) if k <= _MAX_COVARIANCE_CLASSES and is_small else None
         covariances.append(None if influence is None else influence.covariance_of_ratios / step)
     return covariances
 

@@ -103,7 +103,7 @@ def read_shift(prior: Any, schema: Schema, metadata: RuleMetadata) -> tuple[Shar
             f"{shares[m, k]:g} for {python_labels(schema.classes[m])[k]!r}",
             f"pass {argument('prior')} with 0 there, or fit the rule again with labels of the class",
         )
-    occurring = (old > 0) & (calibration.shares > 0)
+    occurring = calibration.shares > 0
     ratio = np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(old, _LEAST_SHARE))
     log_ratio = np.where(occurring & (np.abs(ratio) > _ROUNDING), ratio, 0.0)
     n_occurring = np.maximum(occurring.sum(axis=1, keepdims=True), 1)
@@ -122,21 +122,16 @@ def assumed_shares(metadata: RuleMetadata, calibration: StoredCalibration, schem
 def moved_metadata(
     metadata: RuleMetadata, shares: FloatArray, n_classes: NDArray[np.intp], how: str = "shifted"
 ) -> dict[str, Any]:
-    """Return the entries of a rule after a shift: its shares; without estimates, and promises that depend on shares."""
+    """Return the entries of a rule after a shift: its shares; without estimates and promises.
+
+    All promises are withdrawn: those about recalls as well, for other decisions have other recalls.
+    """
     entries: dict[str, Any] = {
         "prior": [row[:k].tolist() for row, k in zip(shares, n_classes.tolist(), strict=True)],
         "moved": how,
         **dict.fromkeys(("value", "baseline", "gain", "value_on_new_rows")),
     }
     if metadata.promises is not None:
-        promises = [_withdrawn(promise) for promise in metadata.promises]
-        entries["promises"] = promises
-        if any(promise["confidence"] is None for promise in promises):
-            entries["confidence"] = None
+        entries["promises"] = [{**promise, "confidence": None, "value": None} for promise in metadata.promises]
+        entries["confidence"] = None
     return entries
-
-
-def _withdrawn(promise: Any) -> dict[str, Any]:
-    """Return a constraint after a shift: without confidence and value if what it bounds depends on class shares."""
-    depends = promise.get("of_shares", True)
-    return {"confidence": None, **promise, **({"confidence": None, "value": None} if depends else {})}

@@ -345,5 +345,5 @@ def _moved_lines(metadata: RuleMetadata) -> list[str]:
     else:
         remark = "" if metadata.under_new_shares == "exact" else " (approximate: not quite the best rule for them)"
         lines = [f"Moved to new class shares by Bayes' rule{remark}."]
-    withdrawn = [promise["name"] for promise in metadata.promises or () if promise.get("of_shares", True)]
+    withdrawn = [promise["name"] for promise in metadata.promises or ()]
     return [*lines, *([f"No longer promised: {', '.join(withdrawn)}."] if withdrawn else [])]
