@@ -91,7 +91,8 @@ def _without_idle_prior(problem: Problem) -> Problem:
     shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     if np.abs(shares - problem.prior).max() <= _SAME_SHARES:
         return replace(problem, prior=None)
-    if problem.record or depends_on_shares(problem):
+    same_classes = ((shares > 0) == (problem.prior > 0)).all()  # a class that comes or goes changes means of recalls
+    if not same_classes or problem.record or depends_on_shares(problem):
         return problem
     text = f"{problem.aim.name} is a function of recalls and does not change with class shares: prior is not used."
     aim = replace(problem.aim, note=" ".join(filter(None, [problem.aim.note, text])))
