@@ -182,7 +182,7 @@ def read_prior(prior: Any, n_classes: IntArray, classes: Sequence[NDArray[Any]] 
         if values.shape != (n_classes[m],):
             raise InvalidParameter(
                 "prior", f"have one share per class, {n_classes[m]} for output {m}", f"shape {values.shape}"
-            )  # a number is the share of the second class of all outputs
+            )
         if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1) > 1e-6:
             raise InvalidParameter("prior", "be non-negative and sum to 1", f"{values.tolist()} for output {m}")
         out[m, : n_classes[m]] = values

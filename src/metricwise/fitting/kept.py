@@ -18,6 +18,7 @@ from ..metrics.class_shares import depends_on_shares as metric_depends
 from ..metrics.class_shares import fixed_gains
 from ..oracles.problem import Problem
 from ..rules.base import Rule
+from ..rules.class_shares import APPROXIMATE, EXACT, UNCHANGED
 from .solving import FitTask, FittedRule
 
 __all__ = ["constraint_depends", "depends_on_shares", "kept_entries"]
@@ -39,8 +40,8 @@ def kept_entries(task: FitTask, fitted: FittedRule) -> dict[str, Any]:
         entries["prior"] = [
             shares[:k].tolist() for shares, k in zip(problem.prior, problem.schema.n_classes.tolist(), strict=True)
         ]
-    entries["under_new_shares"] = "exact" if task.cost_rule is not None else _under_new_shares(problem, rule)
-    if entries["under_new_shares"] == "approximate":
+    entries["under_new_shares"] = EXACT if task.cost_rule is not None else _under_new_shares(problem, rule)
+    if entries["under_new_shares"] == APPROXIMATE:
         entries["followed_shift"] = _followed_shift(problem)
     return entries
 
@@ -54,8 +55,8 @@ def depends_on_shares(problem: Problem) -> bool:
 def _under_new_shares(problem: Problem, rule: Rule) -> str:
     """Say what becomes of a rule if class shares move: "unchanged", "exact" (by Bayes' rule) or "approximate"."""
     if not depends_on_shares(problem):
-        return "unchanged"
-    return "exact" if not problem.constraints and _is_closed_form(rule, problem) else "approximate"
+        return UNCHANGED
+    return EXACT if not problem.constraints and _is_closed_form(rule, problem) else APPROXIMATE
 
 
 def _followed_shift(problem: Problem) -> float:

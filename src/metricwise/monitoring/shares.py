@@ -21,6 +21,7 @@ from ..core.probabilities import Probabilities
 from ..evaluation.arguments import read_rule
 from ..rules.base import Rule
 from ..rules.calibration import TemperatureScaling
+from ..rules.class_shares import UNCHANGED
 from ..rules.stored_calibration import StoredCalibration, require_calibration
 from .mixing import LikelihoodRatio, Mixing, ShareInfluence, maximise_shares
 
@@ -301,7 +302,7 @@ def _notes(rule: Rule, calibration: StoredCalibration, moved: bool, n_rows: int)
             where = f" of output {m}" if rule.n_outputs > 1 else ""
             names = ", ".join(map(repr, missing))
             notes.append(f"No labelled row of the fit had the class {names}{where}: its share stays 0.")
-    if moved and rule.metadata.under_new_shares == "unchanged":
+    if moved and rule.metadata.under_new_shares == UNCHANGED:
         notes.append(f"{rule.metadata.metric} is a function of recalls and does not change with shares: keep the rule.")
     return notes
 
