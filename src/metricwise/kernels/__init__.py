@@ -25,6 +25,12 @@ A score has one definition, whoever computes it: ``sum_i L[i, j] * eta_i`` over 
 or ``d_j * eta_j + v_j * s`` with s the sum of the row, taken in the same order; the lowest j wins ties. (Rows need not
 sum to exactly 1. With the probability of class 1 alone s is 1, for ``(1 - p) + p`` is, in floating point too.)
 
+Rows of very many labels, of which each stores few, are a `LabelBlock`: entries as in a CSR matrix, with the sign of
+those whose label is true set. A label that is not stored has probability 0. The score of a label is ``scale *
+probability + offset``, in float64 and not fused. Without a budget stored labels of positive score are predicted; with
+one, ``(low, high)``, all labels of a row are ranked by score, the lower label first among equals, and the first `low`
+are predicted, and the others before `high` whose score is positive.
+
 Rows are drawn by numbers made of what they hold (`row_keys`, `scattered`): `low_rows` finds those of the lowest.
 
 Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
@@ -42,11 +48,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from . import _numpy
-from ._block import Block, LineArrays, LinkArrays
+from ._block import Block, LabelBlock, LabelForm, LineArrays, LinkArrays
 from ._drawing import low_keys, row_keys, scattered
 
 __all__ = [
     "Block",
+    "LabelBlock",
+    "LabelForm",
     "LineArrays",
     "LinkArrays",
     "changes",
@@ -57,6 +65,15 @@ __all__ = [
     "decide",
     "encode",
     "in_use",
+    "label_ascend",
+    "label_calibrate",
+    "label_check",
+    "label_count",
+    "label_decide",
+    "label_mark",
+    "label_sums",
+    "label_sweep",
+    "label_table",
     "log_partition",
     "low_keys",
     "low_rows",
@@ -93,6 +110,17 @@ def _choose(choice: str) -> ModuleType:
 _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
+    from ._labels import (
+        label_ascend,
+        label_calibrate,
+        label_check,
+        label_count,
+        label_decide,
+        label_mark,
+        label_sums,
+        label_sweep,
+        label_table,
+    )
     from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, low_rows, recalibrate, tally
     from ._partition import log_partition, relative_logits
 else:
@@ -102,6 +130,15 @@ else:
     count_labels = _twins.count_labels
     decide = _twins.decide
     encode = _twins.encode
+    label_ascend = getattr(_twins, "label_ascend", _numpy.label_ascend)
+    label_calibrate = getattr(_twins, "label_calibrate", _numpy.label_calibrate)
+    label_check = getattr(_twins, "label_check", _numpy.label_check)
+    label_count = getattr(_twins, "label_count", _numpy.label_count)
+    label_decide = getattr(_twins, "label_decide", _numpy.label_decide)
+    label_mark = getattr(_twins, "label_mark", _numpy.label_mark)
+    label_sums = getattr(_twins, "label_sums", _numpy.label_sums)
+    label_sweep = getattr(_twins, "label_sweep", _numpy.label_sweep)
+    label_table = getattr(_twins, "label_table", _numpy.label_table)
     log_partition = _twins.log_partition
     low_rows = _twins.low_rows
     recalibrate = _twins.recalibrate

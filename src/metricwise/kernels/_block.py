@@ -92,3 +92,32 @@ class LineArrays(NamedTuple):
     constant: LossArrays  # with leading size G
     slope: LossArrays
     worth: FloatArray  # (M, K + 1, K, 2)
+
+
+class LabelBlock(NamedTuple):
+    """Rows that store few of very many labels, or all of them; see the conventions of :mod:`metricwise.kernels`."""
+
+    values: NDArray[Any]  # (E,) float32 or float64: probabilities, negative (-0.0 included) where the label is true
+    indices: NDArray[Any] | None  # (E,) int32 or int64: labels, ascending within a row; None: all labels are stored
+    indptr: NDArray[np.int64]  # (N + 1,)
+    n_labels: int  # M
+    weight: FloatArray | None = None  # (N,)
+    rows: NDArray[np.int64] | None = None  # (n,): rows that are read, in this order; None for all
+
+    @property
+    def n_read(self) -> int:
+        """Rows that are read."""
+        return len(self.indptr) - 1 if self.rows is None else len(self.rows)
+
+
+class LabelForm(NamedTuple):
+    """What a label is worth by its hits, its true, its predicted and all rows: a ratio of two linear functions.
+
+    With `damped`, the numerator holds hits alone, and ``tp / x`` becomes ``tp * (1 - exp(-x)) / x``, what is expected
+    of it where x is few rows. With `coverage`, a label is worth the probability that it is hit at least once.
+    """
+
+    numerator: tuple[float, float, float, float]  # of hits, true, predicted and total
+    denominator: tuple[float, float, float, float]
+    damped: bool = False
+    coverage: bool = False

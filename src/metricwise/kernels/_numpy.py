@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 
 from ._block import Block, FloatArray, IntArray, LineArrays, LinkArrays, LossArrays
 from ._drawing import low_rows as low_rows  # a twin as well
+from ._labels import label_ascend as label_ascend  # twins as well
+from ._labels import label_calibrate as label_calibrate
+from ._labels import label_check as label_check
+from ._labels import label_count as label_count
+from ._labels import label_decide as label_decide
+from ._labels import label_mark as label_mark
+from ._labels import label_sums as label_sums
+from ._labels import label_sweep as label_sweep
+from ._labels import label_table as label_table
 from ._link import exp, log
 from ._partition import log_partition as log_partition  # twins as well
 from ._partition import relative_logits as relative_logits
