@@ -207,6 +207,11 @@ def find_rule(
     rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int, show_progress: bool | None
 ) -> Solution:
     """Find the rule for rows, a goal, which may have been read for them already, and a strategy."""
+    if is_of_labels(rows, goal):
+        from .label_rules import find_label_rule
+
+        assert isinstance(goal, GoalSpec)
+        return find_label_rule(rows, goal, strategy, seed, show_progress)
     by_costs = isinstance(goal, GoalSpec) and rows.cost is not None
     task = _cost_task(rows, goal, strategy, seed) if by_costs else _task(rows, goal, strategy, seed)
     passes = task.problem.source.passes

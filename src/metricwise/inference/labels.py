@@ -106,7 +106,9 @@ class LabelJudge:
         weight = np.ones(self.targets.n_rows) if self.weight is None else self.weight
         if aim.average == "instance":
             values = self.row_values(aim, decisions)
-            sums, sizes = (np.array([part[rows].sum() for rows in self._of_blocks]) for part in (weight * values, weight))
+            sums, sizes = (
+                np.array([part[rows].sum() for rows in self._of_blocks]) for part in (weight * values, weight)
+            )
             return np.asarray((sums.sum() - sums) / np.maximum(sizes.sum() - sizes, 1e-300))
         whole = self.counts(decisions)
         hits = decisions.common(self.targets)

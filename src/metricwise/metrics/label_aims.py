@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument
 from .base import FractionalLinear, Linear, Metric
 
 __all__ = ["CoverageAim", "HitAim", "LabelAim", "LabelCounts", "LabelTable", "MetricAim", "RatioTerms", "Terms"]
@@ -348,7 +347,7 @@ class CoverageAim(LabelAim):
         return LabelTable(scale, np.zeros_like(scale))
 
 
-def check_instance(metric: Metric, name: str) -> tuple[float, bool, float] | None:
+def set_metric(metric: Metric) -> tuple[float, bool, float] | None:
     """Return ``(beta ** 2, is Jaccard, zero_division)`` of a metric with a best set for each row; None otherwise."""
     form = metric._of_cells(2, _CLASSES)
     if not isinstance(form, FractionalLinear):
@@ -362,12 +361,3 @@ def check_instance(metric: Metric, name: str) -> tuple[float, bool, float] | Non
     if hits == 0 and predicted > 0 and true > 0 and np.isclose(true + predicted, 1.0):
         return float(true / predicted), False, terms.zero_division
     return None
-
-
-def refuse_instance(name: str) -> InvalidParameter:
-    """Return the refusal of an average over instances that has no best set for each row."""
-    return InvalidParameter(
-        "average",
-        problem=f"{argument('average', 'instance')} with very many labels is for F-beta and Jaccard, got {name!r}",
-        remedy=f"use 'f1', 'jaccard', or {argument('average', 'micro')}",
-    )

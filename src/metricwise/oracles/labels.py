@@ -118,7 +118,8 @@ class LabelOracle:
         return int(np.diff(self.block.indptr).max(initial=0))
 
     @cached_property
-    def _sums(self) -> FloatArray:
+    def sums(self) -> FloatArray:
+        """Probabilities and true stored entries of each label, summed, (M, 2)."""
         return kernels.label_sums(self.block)
 
     @cached_property
@@ -129,10 +130,10 @@ class LabelOracle:
     @cached_property
     def true(self) -> FloatArray:
         """True rows of each label as this oracle counts them, (M,)."""
-        expected = self.factors * self._sums[:, 0]
+        expected = self.factors * self.sums[:, 0]
         if self.labels_true is None:
             return expected
-        missed = np.maximum(self.labels_true - self._sums[:, 1], 0.0)  # true labels that are not stored
+        missed = np.maximum(self.labels_true - self.sums[:, 1], 0.0)  # true labels that are not stored
         return self._mixed(self.labels_true, expected + missed)
 
     def _mixed(self, labels: FloatArray, expected: FloatArray) -> FloatArray:
@@ -144,10 +145,10 @@ class LabelOracle:
         share = self.labels_true / (self.labels_true + PSEUDO_POSITIVES)
         return share * labels + (1.0 - share) * expected
 
-    def counting(self, confusion: Literal["labels", "expected", "blended"]) -> LabelOracle:
-        """Return the oracle that counts something else of the same rows."""
-        other = replace(self, confusion=confusion)
-        vars(other)["_sums"] = self._sums
+    def with_factor(self, factor: FloatArray | None) -> LabelOracle:
+        """Return the oracle of probabilities that a factor of each label multiplies."""
+        other = replace(self, factor=factor)
+        vars(other)["sums"] = self.sums
         return other
 
     def _count(self, tables: Sequence[LabelTable]) -> FloatArray:

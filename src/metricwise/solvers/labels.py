@@ -22,7 +22,15 @@ from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable, RatioTerms
 from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, Sweep
 from .result import Outcome
 
-__all__ = ["LabelSearch", "baseline_table", "label_form", "maximise_labels", "pooled_table", "shrunk_thresholds"]
+__all__ = [
+    "LabelSearch",
+    "baseline_table",
+    "label_form",
+    "maximise_labels",
+    "own_thresholds",
+    "pooled_table",
+    "shrunk_thresholds",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -30,7 +38,6 @@ _MAX_PASSES = 20  # of Dinkelbach's iteration, which needs five or so
 _TOL = 1e-10
 _ROW_PASSES = 2  # of single rows: on the sets of benchmarks/many_labels a third changed the value by less than 0.1 %
 _BATCH_PASSES = 8
-_GRID = 64  # common thresholds that are tried
 
 
 class LabelSearch(NamedTuple):
@@ -60,15 +67,13 @@ def label_form(ratio: RatioTerms | None, *, damped: bool = True) -> kernels.Labe
     """
     if ratio is None:
         return kernels.LabelForm((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), False, True)
-    return kernels.LabelForm(
-        tuple(ratio.numerator), tuple(ratio.denominator), damped and ratio.has_hits_only, False
-    )
+    return kernels.LabelForm(tuple(ratio.numerator), tuple(ratio.denominator), damped and ratio.has_hits_only, False)
 
 
 def maximise_labels(oracle: LabelOracle, aim: LabelAim) -> LabelSearch:
     """Return the table that an oracle's counts are best with, or nearly so."""
     ratio = aim.ratio
-    if aim.is_linear and not (ratio is not None and ratio.has_hits_only and not aim.is_pooled):
+    if aim.is_linear:
         return _closed_form(oracle, aim)
     if aim.is_pooled:
         return _dinkelbach(oracle, aim, ratio) if ratio is not None else _linearise(oracle, aim)
@@ -95,19 +100,22 @@ def _scaled(oracle: LabelOracle, table: LabelTable) -> LabelTable:
 
 def _closed_form(oracle: LabelOracle, aim: LabelAim) -> LabelSearch:
     """Return the one table of a linear aim."""
-    table = _scaled(oracle, aim.table(_nothing(oracle)))
+    ratio, nothing = aim.ratio, _nothing(oracle)
+    if ratio is not None and ratio.has_hits_only and not aim.is_pooled:
+        slopes = expected_table(ratio, nothing, _label_weight(aim, oracle.n_labels))
+    else:
+        slopes = aim.table(nothing)
+    table = _scaled(oracle, slopes)
     value = aim.value(oracle.count([table])[0])
-    outcome = Outcome.OPTIMAL if oracle.confusion == "expected" else Outcome.LOCAL
-    return LabelSearch(table, value, outcome, "Optimal: the metric is linear.", (value,))
+    status = "Optimal: the metric is linear in the decisions."
+    return LabelSearch(table, value, Outcome.OPTIMAL, status, (value,))
 
 
 def pooled_table(aim: LabelAim, ratio: RatioTerms, level: float) -> LabelTable:
     """Return the table of a pooled ratio at a level of it: the numerator less the level times the denominator."""
     weight = np.ones(1) if aim.weight is None else aim.weight
     above, below = ratio.numerator, ratio.denominator
-    return LabelTable(
-        weight * (above.hits - level * below.hits), weight * (above.predicted - level * below.predicted)
-    )
+    return LabelTable(weight * (above.hits - level * below.hits), weight * (above.predicted - level * below.predicted))
 
 
 def _dinkelbach(oracle: LabelOracle, aim: LabelAim, ratio: RatioTerms) -> LabelSearch:
@@ -146,21 +154,18 @@ def _row_by_row(oracle: LabelOracle, aim: LabelAim) -> LabelSearch:
 def expected_table(ratio: RatioTerms | None, counts: LabelCounts, weight: FloatArray) -> LabelTable:
     """Return by how much one more prediction raises the expected value of each label on rows like those counted.
 
-    The NumPy version of what :func:`metricwise.kernels.label_ascend` keeps; None is the chance of a hit.
+    None is the chance of a hit.
     """
-    if ratio is None:
-        return LabelTable(weight * np.exp(-counts.hits), np.zeros_like(weight))
-    if not ratio.has_hits_only or ratio.denominator.hits != 0:
-        table = ratio.table(counts)
-        return LabelTable(weight * table.scale, weight * table.offset)
-    unit = ratio.numerator.hits
-    size = ratio.denominator.of(counts) / unit
-    now, then = _mean_inverse(size), _mean_inverse(size + ratio.denominator.predicted / unit)
-    return LabelTable(weight * then, weight * counts.hits * (then - now))
+    # Of a hit, kernels keep the logarithm of the chance that there is none.
+    hits = -counts.hits if ratio is None else counts.hits
+    ones = np.ones_like(weight)
+    return LabelTable(
+        *kernels.label_table(label_form(ratio), ones, counts.true, weight, hits, counts.predicted, counts.total)
+    )
 
 
 def _mean_inverse(size: FloatArray) -> FloatArray:
-    """Return ``(1 - exp(-x)) / x``: the expectation of one over a Poisson count of mean x, roughly, where it counts."""
+    """Return ``(1 - exp(-x)) / x``, about the expectation of one over a Poisson count of mean x, where it counts."""
     small = size < 1e-5
     size = np.where(small, 1.0, size)
     return np.where(small, 1.0, -np.expm1(-size) / size)
@@ -176,7 +181,7 @@ def _expected_values(ratio: RatioTerms, counts: LabelCounts) -> FloatArray:
 def _each_label(oracle: LabelOracle, aim: LabelAim, ratio: RatioTerms) -> LabelSearch:
     """Return the threshold of each label at which its own ratio is best, by iterations that all labels share."""
     weight = _label_weight(aim, oracle.n_labels)
-    table = _scaled(oracle, _pooled_start(oracle, ratio))
+    table = _scaled(oracle, _pooled_start(ratio))
     table = LabelTable(*(np.broadcast_to(part, (oracle.n_labels,)).copy() for part in table))
     best, best_values, history = table, np.full(oracle.n_labels, -np.inf), []
     for _ in range(_BATCH_PASSES):
@@ -194,12 +199,10 @@ def _each_label(oracle: LabelOracle, aim: LabelAim, ratio: RatioTerms) -> LabelS
     return LabelSearch(best, max(history), Outcome.LOCAL, status, tuple(history))
 
 
-def _pooled_start(oracle: LabelOracle, ratio: RatioTerms) -> LabelTable:
+def _pooled_start(ratio: RatioTerms) -> LabelTable:
     """Return a common threshold to start from: that of the ratio when it is about a half."""
     above, below = ratio.numerator, ratio.denominator
-    start = LabelTable(
-        np.array([above.hits - 0.5 * below.hits]), np.array([above.predicted - 0.5 * below.predicted])
-    )
+    start = LabelTable(np.array([above.hits - 0.5 * below.hits]), np.array([above.predicted - 0.5 * below.predicted]))
     return start if start.scale[0] > 0 else baseline_table()
 
 
@@ -238,7 +241,8 @@ def shrunk_thresholds(oracle: LabelOracle, aim: LabelAim, ratio: RatioTerms) -> 
     sweep = oracle.sweep()
     true = oracle.labels_true
     common = _common_threshold(oracle, aim)
-    own = _own_thresholds(sweep, ratio, true, oracle.total)
+    label = np.repeat(np.arange(oracle.n_labels), np.diff(sweep.label_ptr))
+    own = own_thresholds(sweep, ratio.values(LabelCounts(sweep.hits, sweep.predicted, true[label], oracle.total)))
     share = true / (true + PSEUDO_POSITIVES)
     log_common = np.log(common)
     shrunk = np.exp(log_common + share * (np.log(np.maximum(own, 1e-12)) - log_common))
@@ -249,24 +253,24 @@ def shrunk_thresholds(oracle: LabelOracle, aim: LabelAim, ratio: RatioTerms) -> 
     return LabelSearch(table, value, Outcome.LOCAL, status, (value,))
 
 
-def _own_thresholds(sweep: Sweep, ratio: RatioTerms, true: FloatArray, total: float) -> FloatArray:
-    """Return the threshold of each label at which its own ratio is largest, (M,); NaN without a true entry."""
+def own_thresholds(sweep: Sweep, worth: FloatArray) -> FloatArray:
+    """Return the threshold of each label at which it is worth most, (M,); NaN if none is worth more than -inf."""
     n_labels = len(sweep.label_ptr) - 1
     lengths = np.diff(sweep.label_ptr)
     label = np.repeat(np.arange(n_labels), lengths)
-    values = ratio.values(LabelCounts(sweep.hits, sweep.predicted, true[label], total))
     shown = np.flatnonzero(lengths)
     out = np.full(n_labels, np.nan)
     if not len(shown):
         return out
-    best = np.maximum.reduceat(values, sweep.label_ptr[shown])
+    best = np.maximum.reduceat(worth, sweep.label_ptr[shown])
     # Of equal ones the lowest threshold, which predicts most.
-    at_best = np.flatnonzero(values == np.repeat(best, lengths[shown]))
+    at_best = np.flatnonzero((worth == np.repeat(best, lengths[shown])) & (worth > -np.inf))
     last = np.zeros(n_labels, dtype=np.intp)
     last[label[at_best]] = at_best
-    out[shown] = sweep.value[last[shown]]
+    some = np.unique(label[at_best])
     # An entry at the threshold is not predicted: the cut lies below the last one that is.
-    return np.where(np.isnan(out), np.nan, out * (1.0 - 1e-6))
+    out[some] = sweep.value[last[some]] * (1.0 - 1e-6)
+    return out
 
 
 def _common_threshold(oracle: LabelOracle, aim: LabelAim) -> float:

@@ -1,0 +1,154 @@
+"""From user input to a rule for very many labels: sparse probabilities, or a number of labels per row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InvalidParameter, InvalidType, argument, mention, shown
+from ..core.inputs import Input
+from ..core.label_rows import LabelRows
+from ..core.label_sets import LabelSets
+from ..core.progress import Progress
+from ..core.schema import Schema
+from ..data.frames import is_frame
+from ..data.label_rows import is_sparse, read_label_rows, read_label_targets
+from ..data.row_spec import RowSpec
+from ..data.weights import read_groups, read_row_weight
+from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task
+from ..fitting.labels import LabelProblem
+from ..fitting.strategy import Strategy
+from ..goals.labels import LabelGoal, asks_for_labels, read_label_goal
+from ..goals.spec import GoalSpec
+from ..oracles.problem import FitStrategy
+from .results import Solution
+
+__all__ = ["find_label_rule", "is_of_labels", "open_labels"]
+
+
+def is_of_labels(rows: RowSpec, goal: Any) -> bool:
+    """Whether a call is about rules for very many labels: sparse probabilities, or labels of a row that compete."""
+    if is_sparse(rows.proba) or _is_pieces(rows.proba):
+        return True
+    return isinstance(goal, GoalSpec) and asks_for_labels(goal)
+
+
+def _is_pieces(proba: Any) -> bool:
+    """Whether probabilities are sparse pieces, one below the other."""
+    return isinstance(proba, (list, tuple)) and len(proba) > 0 and all(is_sparse(piece) for piece in proba)
+
+
+def _joined(pieces: Any, parameter: str) -> Any:
+    """Return sparse pieces as one array."""
+    from scipy import sparse
+
+    widths = {piece.shape[1] for piece in pieces}
+    if len(widths) > 1:
+        raise InvalidParameter(parameter, "be pieces with the same number of columns", shown(sorted(widths)))
+    return sparse.vstack([piece.tocsr() for piece in pieces], format="csr")
+
+
+def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
+    """Read probabilities and labels, and what is known of the labels."""
+    _refuse(rows)
+    proba = _joined(rows.proba, "proba") if _is_pieces(rows.proba) else rows.proba
+    y = _joined(rows.y, "y") if _is_pieces(rows.y) else rows.y
+    kind = Input.of(rows.input).kind
+    names = tuple(map(str, proba.columns)) if is_frame(proba) else None
+    read = read_label_rows(proba, kind=kind)
+    weight = read_row_weight(rows, read.n_rows)
+    read = read if weight is None else replace(read, weight=weight)
+    targets = None
+    if y is not None:
+        _check_columns(y, names)
+        sets = read_label_targets(y, read.n_rows, read.n_labels)
+        targets = LabelSets(sets.indptr, sets.indices, read.n_labels)
+    elif kind == "scores":
+        raise InvalidParameter(
+            "y",
+            f"be given if {argument('input', 'scores')}, because scores have no scale but that which labels show",
+            "None",
+            f"pass labels, or logits with {argument('input', 'logits')}",
+        )
+    pair = np.array([False, True]) if _is_boolean(y) else np.array([0, 1])
+    schema = Schema((pair,) * read.n_labels, multioutput=True, output_names=names, input=Input.of(rows.input))
+    return read, targets, schema
+
+
+def _is_boolean(y: Any) -> bool:
+    return y is not None and not is_sparse(y) and getattr(y, "dtype", None) == bool
+
+
+def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:
+    """Refuse labels whose columns are named otherwise than the probabilities, or in another order."""
+    if names is None or not is_frame(y) or tuple(map(str, y.columns)) == names:
+        return
+    raise InvalidParameter(
+        "y",
+        "have the columns of proba, in the same order, with labels_per_row",
+        shown(list(map(str, y.columns))),
+        "select y[proba.columns]",
+    )
+
+
+def _refuse(rows: RowSpec) -> None:
+    """Refuse arguments about rows that rules for very many labels do not take."""
+    what = f"sparse probabilities or {mention('labels_per_row')}"
+    for parameter, value in (
+        ("sensitive_features", rows.sensitive_features),
+        ("cost", rows.cost),
+        ("order", rows.order),
+        ("classes", rows.classes),
+    ):
+        if value is not None:
+            raise InvalidParameter(parameter, f"be left out with {what}", shown(type(value).__name__))
+    if rows.time is not None:
+        raise InvalidParameter("groups", f"not be an InTime with {what}", "InTime", "pass the period of each row")
+    if rows.counts_rows:
+        raise InvalidParameter("sample_weight", f"not be Frequencies with {what}", "Frequencies", "repeat the rows")
+    if is_sparse(rows.y) and getattr(rows.y, "ndim", 2) != 2:
+        raise InvalidType("y", "have shape (N, M)", f"shape {rows.y.shape}")
+
+
+def open_label_problem(rows: RowSpec, spec: GoalSpec) -> tuple[LabelProblem, LabelGoal]:
+    """Open rows of very many labels and read the goal for them."""
+    read, targets, schema = open_labels(rows)
+    goal = read_label_goal(spec, schema, targets)
+    clusters = None if rows.clusters is None else read_groups(rows.clusters, read.n_rows).astype(np.int64)
+    problem = LabelProblem(read, schema, targets, goal.aim, goal.budget, goal.record, clusters)
+    return problem, goal
+
+
+def label_recipes(strategy: Strategy, problem: LabelProblem) -> FitStrategy | list[FitStrategy]:
+    """Return the recipe that is fixed, or the candidates that are left."""
+    for name, default in (("solver", "auto"), ("tol", None), ("randomized", False)):
+        if getattr(strategy, name) != default:
+            raise InvalidParameter(
+                "strategy", f"leave {name} at its default with sparse probabilities or {mention('labels_per_row')}"
+            )
+    strategy._check_labels(problem.labelled)
+    if not problem.labelled:
+        return FitStrategy("expected")
+    recipes = default_label_recipes(problem)
+    confusion: Any = strategy.confusion
+    if confusion == "auto":
+        if isinstance(strategy.recalibrate, str):
+            return recipes
+        return [replace(recipe, recalibrate=bool(strategy.recalibrate)) for recipe in recipes]
+    if isinstance(strategy.recalibrate, str):
+        return [FitStrategy(confusion, recalibrate=True)]
+    return FitStrategy(confusion, bool(strategy.recalibrate))
+
+
+def find_label_rule(
+    rows: RowSpec, spec: GoalSpec, strategy: Strategy, seed: int, show_progress: bool | None
+) -> Solution:
+    """Find the rule for rows of very many labels."""
+    problem, goal = open_label_problem(rows, spec)
+    recipes = label_recipes(strategy, problem)
+    task = LabelTask(problem, recipes, goal.constraints, goal.confidence, seed)
+    with Progress("optimize", 3 if isinstance(recipes, list) else 1, show_progress) as progress:
+        fitted = fit_label_task(replace(task, stage=progress.stage))
+    return Solution(**vars(fitted), problem=None)
