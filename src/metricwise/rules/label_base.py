@@ -67,7 +67,7 @@ def read_number(value: Any, name: str) -> float:
 
 PAIR = JsonField(
     "classes",
-    {"description": "The two classes that every label has.", "enum": _PAIRS},
+    {"description": "The two classes that every label has.", "enum": list(_PAIRS)},
     _read_classes,
     lambda classes, name: codec.json_labels(classes[0], name),
 )
