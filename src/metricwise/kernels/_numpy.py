@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from ._block import Block, FloatArray, IntArray, LineArrays, LinkArrays, LossArrays
 from ._drawing import low_rows as low_rows  # a twin as well
+from ._label_sets import label_set_choose as label_set_choose  # twins as well
+from ._label_sets import label_set_sizes as label_set_sizes
+from ._label_sets import label_set_values as label_set_values
 from ._link import exp, log
 from ._partition import log_partition as log_partition  # twins as well
 from ._partition import relative_logits as relative_logits
