@@ -235,7 +235,12 @@ CORRUPTIONS = [
         "neural",
         "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points' or 'labels', got 'neural'",
     ),
-    (WEIGHTED, ["kind"], [], "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points' or 'labels', got"),
+    (
+        WEIGHTED,
+        ["kind"],
+        [],
+        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points' or 'labels', got",
+    ),
     (WEIGHTED, ["loss"], ..., "the rule must have the field 'loss', got"),
     (WEIGHTED, ["extra"], 1, "the rule must have only the fields .* got also 'extra'"),
     (WEIGHTED, ["loss"], [], r"loss must be an object, got \[\]"),
