@@ -49,6 +49,7 @@ _HOME = {
     "CostRule": "rules",
     "CutPointRule": "rules",
     "GroupedRule": "rules",
+    "LabelRule": "rules",
     "Rule": "rules",
     "RuleMetadata": "rules",
     "Sensitive": "data.row_spec",

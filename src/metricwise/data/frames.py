@@ -171,7 +171,8 @@ def match_columns(frame: Any, names: Any, what: str = "proba", kind: str = "clas
         raise InvalidParameter(what, problem=f"the columns of {what} must have distinct names, got {listed(columns)}")
     for have, want in ((columns, labels), (list(map(str, columns)), list(map(str, labels)))):
         if len(set(have)) == len(have) and set(have) == set(want):
-            order = [have.index(name) for name in want]
+            place = {name: at for at, name in enumerate(have)}
+            order = [place[name] for name in want]
             return frame if order == list(range(len(order))) else table_array(frame)[:, order]
     raise _misnamed(frame, columns, labels, what, kind)
 

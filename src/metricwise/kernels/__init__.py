@@ -71,6 +71,9 @@ __all__ = [
     "label_count",
     "label_decide",
     "label_mark",
+    "label_set_choose",
+    "label_set_sizes",
+    "label_set_values",
     "label_sums",
     "label_sweep",
     "label_table",
@@ -110,6 +113,7 @@ def _choose(choice: str) -> ModuleType:
 _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
+    from ._label_sets import label_set_choose, label_set_sizes, label_set_values
     from ._labels import (
         label_ascend,
         label_calibrate,
@@ -136,6 +140,9 @@ else:
     label_count = getattr(_twins, "label_count", _numpy.label_count)
     label_decide = getattr(_twins, "label_decide", _numpy.label_decide)
     label_mark = getattr(_twins, "label_mark", _numpy.label_mark)
+    label_set_choose = getattr(_twins, "label_set_choose", _numpy.label_set_choose)
+    label_set_sizes = getattr(_twins, "label_set_sizes", _numpy.label_set_sizes)
+    label_set_values = getattr(_twins, "label_set_values", _numpy.label_set_values)
     label_sums = getattr(_twins, "label_sums", _numpy.label_sums)
     label_sweep = getattr(_twins, "label_sweep", _numpy.label_sweep)
     label_table = getattr(_twins, "label_table", _numpy.label_table)

@@ -11,6 +11,7 @@ from .calibration_fit import fit_link, fit_links
 from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule, of_schema
+from .labels import LabelRule
 from .load import as_rule, load_rule
 from .metadata import RuleMetadata
 from .mixture import MixtureRule
@@ -23,6 +24,7 @@ __all__ = [
     "GroupedRule",
     "OrdinalMap",
     "TemperatureScaling",
+    "LabelRule",
     "LossMixture",
     "MixtureRule",
     "Rule",

@@ -12,12 +12,13 @@ from .base import Rule
 from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule
+from .labels import LabelRule
 from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
 KINDS: dict[str, type[Rule]] = {
-    kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule)
+    kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule)
 }
 """All kinds of rules by their names in files."""
 

@@ -43,6 +43,16 @@ class RuleWriter(Generic[T]):
             "optimize(..., metrics.Cost(costs))",
         )
 
+    def labels(self, rule: Any) -> T:
+        """Write a rule for very many labels."""
+        budget = f"{self.target} does not support {argument('labels_per_row')}: the labels of a row compete"
+        many = "exports do not support rules for very many labels"
+        return self.other(rule, many if rule.labels_per_row is None else budget)
+
+    def label_sets(self, rule: Any) -> T:
+        """Write a rule for the best set of labels of each row."""
+        return self.other(rule, "the best set of labels of a row is found by computation, not by a table of weights")
+
     def other(self, rule: Any, reason: str = "", remedy: str = "") -> T:
         """Refuse a rule that cannot be written, with a reason and what to do instead."""
         raise InvalidType(
