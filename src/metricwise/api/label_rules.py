@@ -20,24 +20,12 @@ from ..data.weights import read_groups, read_row_weight
 from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task
 from ..fitting.labels import LabelProblem
 from ..fitting.strategy import Strategy
-from ..goals.labels import LabelGoal, asks_for_labels, read_label_goal
+from ..goals.labels import LabelGoal, is_in_pieces, read_label_goal
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy
 from .results import Solution
 
-__all__ = ["find_label_rule", "is_of_labels", "open_labels"]
-
-
-def is_of_labels(rows: RowSpec, goal: Any) -> bool:
-    """Whether a call is about rules for very many labels: sparse probabilities, or labels of a row that compete."""
-    if is_sparse(rows.proba) or _is_pieces(rows.proba):
-        return True
-    return isinstance(goal, GoalSpec) and asks_for_labels(goal)
-
-
-def _is_pieces(proba: Any) -> bool:
-    """Whether probabilities are sparse pieces, one below the other."""
-    return isinstance(proba, (list, tuple)) and len(proba) > 0 and all(is_sparse(piece) for piece in proba)
+__all__ = ["find_label_rule", "label_recipes", "open_label_problem", "open_labels"]
 
 
 def _joined(pieces: Any, parameter: str) -> Any:
@@ -53,8 +41,8 @@ def _joined(pieces: Any, parameter: str) -> Any:
 def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
     """Read probabilities and labels, and what is known of the labels."""
     _refuse(rows)
-    proba = _joined(rows.proba, "proba") if _is_pieces(rows.proba) else rows.proba
-    y = _joined(rows.y, "y") if _is_pieces(rows.y) else rows.y
+    proba = _joined(rows.proba, "proba") if is_in_pieces(rows.proba) else rows.proba
+    y = _joined(rows.y, "y") if is_in_pieces(rows.y) else rows.y
     kind = Input.of(rows.input).kind
     names = tuple(map(str, proba.columns)) if is_frame(proba) else None
     read = read_label_rows(proba, kind=kind)
@@ -78,7 +66,7 @@ def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
 
 
 def _is_boolean(y: Any) -> bool:
-    return y is not None and not is_sparse(y) and getattr(y, "dtype", None) == bool
+    return isinstance(y, np.ndarray) and y.dtype.kind == "b"
 
 
 def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:

@@ -10,23 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..core.errors import InvalidParameter, argument
-from ..core.label_rows import LabelRows
-from ..core.label_sets import LabelSets
+from ..core.errors import InvalidParameter, argument, mention
 from ..core.notes import Note, NoteKind, note_list
 from ..goals.labels import LabelConstraint
 from ..inference.results import ConstraintResult, Recorded
 from ..metrics.label_aims import LabelAim, LabelCounts, MetricAim, set_metric
 from ..oracles.problem import FitStrategy
 from ..rules.label_base import LabelRuleBase
-from ..rules.label_batch import BatchForm
-from ..rules.label_sets import LabelSetRule
-from ..rules.labels import LabelRule
 from ..rules.metadata import RuleMetadata
-from ..solvers.labels import label_form
 from ..solvers.result import Certificate, Outcome
 from .label_constraints import fit_every_label, fit_pooled
-from .labels import EntryMap, LabelFit, LabelProblem, LabelSelection, baseline_fit, fit_labels, select_labels
+from .labels import LabelProblem, LabelSelection, baseline_fit, fit_labels, select_labels
 from .metadata import with_estimates
 from .selection import describe_choice
 from .solving import FittedRule
@@ -36,7 +30,7 @@ __all__ = ["LabelTask", "default_label_recipes", "fit_label_task"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_BASELINE = "The most probable labels"
+_BASELINE = "The set of the most probable labels"
 _EXAMPLE_LABELS = 3
 
 
@@ -227,6 +221,6 @@ def _notes(task: LabelTask, fit: Any, name: str, selection: LabelSelection | Non
         n_missed = problem.n_unstored
         if n_missed > 0:
             share = n_missed / max(float(problem.labels_true().sum()), 1e-300)  # type: ignore[union-attr]
-            text = f"{share:.0%} of the true labels are not stored in {argument('proba')}, and count as misses."
+            text = f"{share:.0%} of the true labels are not stored in {mention('proba')}, and count as misses."
             notes.append(Note(NoteKind.DATA, text))
     return notes

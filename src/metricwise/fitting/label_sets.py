@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,13 +69,16 @@ class SetFit:
         oracle, _, _ = label_oracle(problem, FitStrategy("expected"), None)
         # Expected hits of given decisions: probabilities of the entries that they choose.
         values = np.abs(problem.entries.values(self.link))
-        stored = LabelSets(problem.rows.indptr, problem.rows.stored_labels, problem.rows.n_labels)
+        indices = problem.rows.indices
+        if indices is None:
+            indices = np.tile(np.arange(problem.rows.n_labels), problem.rows.n_rows)
+        stored = LabelSets(problem.rows.indptr, indices, problem.rows.n_labels)
         keys = stored.rows * stored.n_labels + stored.indices
         chosen = decisions.rows * stored.n_labels + decisions.indices
         place = np.minimum(np.searchsorted(keys, chosen), max(len(keys) - 1, 0))
         eta = np.where(keys[place] == chosen, values[place], 0.0) if len(keys) else np.zeros(len(chosen))
         of_rows = eta if weight is None else eta * weight[decisions.rows]
-        hits = np.bincount(decisions.indices, of_rows, minlength=stored.n_labels)
+        hits = np.bincount(decisions.indices, of_rows, minlength=stored.n_labels).astype(np.float64)
         return LabelCounts(hits, decisions.count(weight), oracle.true, oracle.total)
 
     def rule(self, problem: LabelProblem, metadata: RuleMetadata, *, is_bounded: bool) -> LabelSetRule:

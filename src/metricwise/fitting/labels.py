@@ -149,7 +149,7 @@ class MarkedEntries:
             return self._held[1]
         self._held = None
         if link is None and not self.of_logits:
-            values = np.abs(self.rows.values)
+            values: NDArray[Any] = np.abs(self.rows.values)
         else:
             temperature, bias = EntryMap() if link is None else link
             values = kernels.label_calibrate(self.rows.values, temperature, bias, CALIBRATION_FLOOR, self.of_logits)
@@ -378,11 +378,11 @@ def select_labels(
             fitted = fitter.fit(problem, halves[1 - half])
             parts.append((halves[half], fitted.decide(problem, halves[half])))
     stage("evaluating rules on rows left out")
-    value_of_baseline, without_baseline = judge.value(aim, baseline), judge.left_out(aim, baseline)
+    value_of_baseline, without_baseline = _judged(judge, aim, baseline, halves)
     candidates, estimates, gains = [], [], []
     for parts, fitter in zip(decided, fitters, strict=True):
         decisions = LabelSets.joined(parts, n_rows)
-        value, without = judge.value(aim, decisions), judge.left_out(aim, decisions)
+        value, without = _judged(judge, aim, decisions, halves)
         gain = value - value_of_baseline
         estimates.append(judge.estimate(value, without))
         gains.append(judge.estimate(gain, without - without_baseline))
@@ -397,3 +397,19 @@ def select_labels(
     return LabelSelection(
         best, Gain(gain_of_best.estimate, gain_of_best.low, gain_of_best.high), estimates[best], tuple(candidates)
     )
+
+
+def _judged(
+    judge: LabelJudge, aim: LabelAim, decisions: LabelSets, halves: Sequence[IntArray]
+) -> tuple[float, FloatArray]:
+    """Return the value of decisions and those without each block; of coverage, the mean of both halves.
+
+    Two rules cover more labels together than one rule covers in all rows.
+    """
+    if not aim.is_coverage:
+        return judge.value(aim, decisions), judge.left_out(aim, decisions)
+    judges = [judge.take(rows) for rows in halves]
+    parts = [decisions.take(rows) for rows in halves]
+    values = [part.value(aim, decided) for part, decided in zip(judges, parts, strict=True)]
+    without = [part.left_out(aim, decided) for part, decided in zip(judges, parts, strict=True)]
+    return float(np.mean(values)), np.concatenate([(without[0] + values[1]) / 2, (without[1] + values[0]) / 2])

@@ -14,6 +14,8 @@ from ..core.errors import InvalidParameter, argument, mention, shown, warn
 from ..core.label_rows import read_labels_per_row
 from ..core.label_sets import LabelSets
 from ..core.schema import Schema
+from ..data.label_rows import is_sparse
+from ..data.row_spec import RowSpec
 from ..data.weights import read_output_weight
 from ..metrics.averages import check_average
 from ..metrics.base import Metric
@@ -24,16 +26,25 @@ from .constraint_text import EVERY_LABEL, ConstraintSpec, read_constraints
 from .for_outputs import are_for_outputs
 from .spec import GoalSpec
 
-__all__ = ["LabelConstraint", "LabelGoal", "asks_for_labels", "read_label_aims", "read_label_goal"]
+__all__ = ["LabelConstraint", "LabelGoal", "is_in_pieces", "is_of_labels", "read_label_aims", "read_label_goal"]
 
 FloatArray = NDArray[np.float64]
 
 _KIND = "multilabel"
 
 
-def asks_for_labels(spec: GoalSpec) -> bool:
-    """Whether a goal can only be read for rules that choose among the labels of a row."""
-    return spec.labels_per_row is not None or _of_rows(spec.metric) is not None
+def is_of_labels(rows: RowSpec, goal: Any) -> bool:
+    """Whether a call is about rules for very many labels: sparse probabilities, or labels of a row that compete."""
+    if is_sparse(rows.proba) or is_in_pieces(rows.proba):
+        return True
+    if not isinstance(goal, GoalSpec):
+        return False
+    return goal.labels_per_row is not None or _of_rows(goal.metric) is not None
+
+
+def is_in_pieces(proba: Any) -> bool:
+    """Whether probabilities or labels are sparse pieces, one below the other."""
+    return isinstance(proba, (list, tuple)) and len(proba) > 0 and all(is_sparse(piece) for piece in proba)
 
 
 def _of_rows(metric: Any) -> LabelMetric | None:

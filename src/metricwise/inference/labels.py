@@ -41,7 +41,7 @@ def deal_blocks(n_rows: int, clusters: NDArray[Any] | None, seed: int, n_blocks:
     rng = np.random.default_rng(seed)
     if clusters is None:
         return rng.permutation(n_rows) % n_blocks
-    return (rng.permutation(int(clusters.max(initial=0)) + 1) % n_blocks)[clusters]
+    return np.asarray((rng.permutation(int(clusters.max(initial=0)) + 1) % n_blocks)[clusters])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,11 @@ class LabelJudge:
     targets: LabelSets
     weight: FloatArray | None
     block: IntArray
+
+    def take(self, rows: IntArray) -> LabelJudge:
+        """Return the judge of some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return LabelJudge(self.targets.take(rows), weight, self.block[rows])
 
     @cached_property
     def _of_blocks(self) -> list[IntArray]:
@@ -114,8 +119,9 @@ class LabelJudge:
         hits = decisions.common(self.targets)
         out = []
         for rows in self._of_blocks:
-            parts = (labels.take(rows).count(weight[rows]) for labels in (hits, decisions, self.targets))
-            out.append(aim.value(whole - LabelCounts(*parts, float(weight[rows].sum()))))
+            counts = [labels.take(rows).count(weight[rows]) for labels in (hits, decisions, self.targets)]
+            block = LabelCounts(counts[0], counts[1], counts[2], float(weight[rows].sum()))
+            out.append(aim.value(whole.minus(block)))
         return np.array(out)
 
     def estimate(self, value: float, left_out: FloatArray) -> Estimate:

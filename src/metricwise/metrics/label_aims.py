@@ -33,11 +33,15 @@ class LabelCounts(NamedTuple):
     true: FloatArray
     total: float
 
-    def __add__(self, other: LabelCounts) -> LabelCounts:  # type: ignore[override]  # counts of other rows
-        return LabelCounts(*(mine + others for mine, others in zip(self, other, strict=True)))
+    def minus(self, other: LabelCounts) -> LabelCounts:
+        """Return the counts without those of some rows."""
+        hits, predicted, true = (mine - others for mine, others in zip(self[:3], other[:3], strict=True))
+        return LabelCounts(hits, predicted, true, self.total - other.total)
 
-    def __sub__(self, other: LabelCounts) -> LabelCounts:
-        return LabelCounts(*(mine - others for mine, others in zip(self, other, strict=True)))
+    def towards(self, other: LabelCounts, share: float) -> LabelCounts:
+        """Return the mean of these counts and others of the same rows, which have a share in it."""
+        hits = (1 - share) * self.hits + share * other.hits
+        return LabelCounts(hits, (1 - share) * self.predicted + share * other.predicted, self.true, self.total)
 
     def confusion(self) -> FloatArray:
         """Return the confusion matrices (M, 2, 2), shares of the total."""
@@ -48,8 +52,8 @@ class LabelCounts(NamedTuple):
     def pooled(self, weight: FloatArray | None) -> LabelCounts:
         """Return the weighted sums over labels, as counts of one label."""
         factor = np.ones_like(self.hits) if weight is None else weight
-        sums = [np.array([float(counts @ factor)]) for counts in self[:3]]
-        return LabelCounts(*sums, self.total * float(factor.sum()))
+        hits, predicted, true = (np.array([float(counts @ factor)]) for counts in self[:3])
+        return LabelCounts(hits, predicted, true, self.total * float(factor.sum()))
 
 
 class LabelTable(NamedTuple):
@@ -198,7 +202,7 @@ class MetricAim(LabelAim):
     metric: Metric
     average: str
     name: str
-    weight: FloatArray | None = None  # type: ignore[assignment]  # a field in place of the property
+    weight: FloatArray | None = None
     support_weighted: bool = False
 
     def bind(self, true: FloatArray) -> LabelAim:
@@ -285,7 +289,7 @@ class HitAim(LabelAim):
 
     k: int
     name: str
-    weight: FloatArray | None = None  # type: ignore[assignment]  # a field in place of the property
+    weight: FloatArray | None = None
     best: float = 1.0
     average: str = "micro"
 
@@ -321,7 +325,7 @@ class CoverageAim(LabelAim):
     """
 
     name: str = "label_coverage"
-    weight: FloatArray | None = None  # type: ignore[assignment]  # a field in place of the property
+    weight: FloatArray | None = None
     average: str = "macro"
 
     @property

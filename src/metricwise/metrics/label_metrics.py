@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import InvalidParameter, argument, entry_point, shown
 from ..core.label_sets import LabelSets
 from .label_aims import CoverageAim, HitAim, LabelAim, MetricAim
-from .ratio import Recall
+from .linear import Recall
 
 __all__ = ["LabelCoverage", "LabelMetric", "PrecisionAt", "PropensityPrecisionAt", "RecallAt"]
 
@@ -269,7 +269,7 @@ def read_label_metric(metric: Any) -> LabelMetric | None:
         raise InvalidParameter(
             "metric",
             problem=f"a name with @ is 'precision@k', 'recall@k' or 'propensity_precision@k', got {metric!r}",
-            remedy=f"for k labels per row of another metric, use {base!r} and {argument('labels_per_row', text='(k, k)')}",
+            remedy=f"for k labels of another metric, use {base!r} and {argument('labels_per_row', text='(k, k)')}",
         )
     kinds: dict[str, Any] = {
         "precision": PrecisionAt,

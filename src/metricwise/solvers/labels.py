@@ -67,7 +67,7 @@ def label_form(ratio: RatioTerms | None, *, damped: bool = True) -> kernels.Labe
     """
     if ratio is None:
         return kernels.LabelForm((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), False, True)
-    return kernels.LabelForm(tuple(ratio.numerator), tuple(ratio.denominator), damped and ratio.has_hits_only, False)
+    return kernels.LabelForm((*ratio.numerator,), (*ratio.denominator,), damped and ratio.has_hits_only, False)
 
 
 def maximise_labels(oracle: LabelOracle, aim: LabelAim) -> LabelSearch:
@@ -225,7 +225,7 @@ def _linearise(oracle: LabelOracle, aim: LabelAim) -> LabelSearch:
         if value > best_value:
             best, best_value = table, value
         share = 1.0 if step == 0 else 0.5
-        counts = LabelCounts(*(share * after + (1 - share) * before for after, before in zip(new, counts, strict=True)))
+        counts = counts.towards(new, share)
     return LabelSearch(best, best_value, Outcome.LOCAL, "A local optimum.", tuple(history))
 
 
