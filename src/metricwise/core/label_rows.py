@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,16 @@ class LabelRows:
     def longest(self) -> int:
         """The largest number of entries of a row."""
         return int(np.diff(self.indptr).max(initial=0))
+
+    @cached_property
+    def n_positive(self) -> LongArray:
+        """Number of entries of each row that are not 0, (N,)."""
+        counts = []
+        for part in self.chunks():
+            own = self.take(part)
+            ends = np.append(0, np.cumsum(own.values != 0, dtype=np.int64))
+            counts.append(np.diff(ends[own.indptr]))
+        return np.concatenate(counts)
 
     def chunks(self, max_entries: int = CHUNK_ENTRIES) -> Iterator[slice]:
         """Yield slices of rows that have so many entries at most, or of a single row that has more."""

@@ -224,6 +224,7 @@ def _notes(task: LabelTask, fit: Any, name: str, selection: LabelSelection | Non
         n_missed = problem.n_unstored
         if n_missed > 0:
             share = n_missed / max(float(problem.labels_true().sum()), 1e-300)  # type: ignore[union-attr]
-            text = f"{share:.0%} of the true labels are not stored in {mention('proba')}, and count as misses."
+            what = "have probability 0" if problem.rows.indices is None else "are not stored"
+            text = f"{share:.0%} of the true labels {what} in {mention('proba')}, and count as misses."
             notes.append(Note(NoteKind.DATA, text))
     return notes

@@ -156,6 +156,8 @@ class MarkedEntries:
         if self.targets is not None:
             rows, targets = self.rows, self.targets
             kernels.label_mark(values, rows.indptr, rows.indices, rows.n_labels, targets.indptr, targets.indices)
+            if not self.of_logits:
+                values += 0.0  # takes the mark of -0.0 away: a probability of 0 is the same, stored or not
         self._held = (link, values)
         return values
 
@@ -165,7 +167,7 @@ class MarkedEntries:
 
 def fit_entry_map(problem: LabelProblem, rows: IntArray | None = None) -> EntryMap:
     """Fit the map of all entries to the true labels of some rows, by maximum likelihood."""
-    entries, weight, numbers = _sample_entries(problem.rows, rows)
+    entries, weight, numbers = _sample_entries(problem.rows, rows, problem.of_logits)
     raw = problem.rows.values[entries].astype(np.float64)
     if problem.of_logits:
         logits = raw
@@ -182,11 +184,14 @@ def fit_entry_map(problem: LabelProblem, rows: IntArray | None = None) -> EntryM
     return _logistic_map(logits, true, of_entry, prior)
 
 
-def _sample_entries(rows: LabelRows, subset: IntArray | None) -> tuple[IntArray, FloatArray | None, IntArray]:
+def _sample_entries(
+    rows: LabelRows, subset: IntArray | None, of_logits: bool
+) -> tuple[IntArray, FloatArray | None, IntArray]:
     """Return the positions of about so many entries as fix a map, the weights of rows, and the row of each entry."""
     numbers = np.arange(rows.n_rows) if subset is None else subset
     lengths = np.diff(rows.indptr)[numbers]
-    step = max(1, int(lengths.sum()) // _MAP_ENTRIES)
+    n_useful = int((lengths if of_logits else rows.n_positive[numbers]).sum())  # a probability of 0 says nothing
+    step = max(1, n_useful // _MAP_ENTRIES)
     numbers, lengths = numbers[::step], lengths[::step]
     ends = np.cumsum(lengths)
     entries = np.repeat(rows.indptr[numbers] - (ends - lengths), lengths) + np.arange(int(lengths.sum()))
@@ -297,6 +302,7 @@ class LabelFit:
             bias=None if self.link is None else self.link.bias,
             factor=self.factor,
             input=problem.schema.input.kind,
+            classes=problem.schema.classes,
             output_names=problem.schema.output_names,
             form=form,
             linear=aim.is_linear and not is_bounded,
@@ -306,6 +312,13 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
+        targets, weight, budget = problem.targets, problem.rows.weight, problem.budget
+        if targets is not None and budget.is_limited and (budget.low > 0 or float(self.table.offset.max()) > 0):
+            # Labels of probability 0 may be predicted, and be true, which the pass over stored entries does not see.
+            decided = self.decide(problem)
+            hits, predicted = decided.common(targets).count(weight), decided.count(weight)
+            total = float(problem.rows.n_rows if weight is None else weight.sum())
+            return LabelCounts(hits, predicted, targets.count(weight), total)
         block = problem.rows.block(problem.entries.values(self.link))
         kind: Literal["labels", "expected"] = "labels" if problem.labelled else "expected"
         return LabelOracle(block, problem.budget, kind, problem.labels_true(), self.factor).count([self.table])[0]
