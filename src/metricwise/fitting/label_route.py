@@ -179,7 +179,10 @@ def _values(
     problem: LabelProblem, aim: LabelAim, fits: Sequence[Any], counts: Sequence[LabelCounts]
 ) -> tuple[float, float]:
     """Return the value of the rule and of the baseline; row by row for an average over instances."""
-    if aim.average != "instance" or problem.targets is None:
+    if problem.targets is None:
+        first, second = (aim.expected_value(counted) for counted in counts)
+        return first, second
+    if aim.average != "instance":
         first, second = (aim.value(counted) for counted in counts)
         return first, second
     judge = problem.judge(0)

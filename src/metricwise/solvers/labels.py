@@ -38,6 +38,8 @@ _MAX_PASSES = 20  # of Dinkelbach's iteration, which needs five or so
 _TOL = 1e-10
 _ROW_PASSES = 2  # of single rows: on the sets of benchmarks/many_labels a third changed the value by less than 0.1 %
 _BATCH_PASSES = 8
+_COVERAGE_POWERS = (0.0, 0.125, 0.25, 0.5, 1.0)
+_LEAST_SCALE = 1e-12
 
 
 class LabelSearch(NamedTuple):
@@ -146,9 +148,17 @@ def _row_by_row(oracle: LabelOracle, aim: LabelAim) -> LabelSearch:
     form = label_form(aim.ratio)
     start = expected_table(aim.ratio, _nothing(oracle), weight)
     ascent = oracle.ascend(form, weight, _scaled(oracle, start), _ROW_PASSES, true=oracle.true)
-    value = aim.value(oracle.count([ascent.table])[0])
+    tables = [ascent.table]
+    if aim.is_coverage:
+        # A label that is covered is not predicted again, by a table that all rows share: between that and the most
+        # probable labels there is a better one.
+        factor, ended = oracle.factors, np.maximum(ascent.table.scale, _LEAST_SCALE * ascent.table.scale.max())
+        relative = ended / (factor * weight.max())
+        tables = [LabelTable(factor * relative**power, ascent.table.offset) for power in _COVERAGE_POWERS]
+    values = [aim.expected_value(counts) for counts in oracle.count(tables)]
+    best = int(np.argmax(values))
     status = f"A local optimum, found row by row in {_ROW_PASSES} passes."
-    return LabelSearch(ascent.table, value, Outcome.LOCAL, status, (value,))
+    return LabelSearch(tables[best], values[best], Outcome.LOCAL, status, tuple(values))
 
 
 def expected_table(ratio: RatioTerms | None, counts: LabelCounts, weight: FloatArray) -> LabelTable:
