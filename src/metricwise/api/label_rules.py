@@ -103,7 +103,7 @@ def _refuse(rows: RowSpec) -> None:
 def open_label_problem(rows: RowSpec, spec: GoalSpec) -> tuple[LabelProblem, LabelGoal]:
     """Open rows of very many labels and read the goal for them."""
     read, targets, schema = open_labels(rows)
-    goal = read_label_goal(spec, schema, targets)
+    goal = read_label_goal(spec, schema, targets, read.weight)
     clusters = None if rows.clusters is None else read_groups(rows.clusters, read.n_rows).astype(np.int64)
     problem = LabelProblem(read, schema, targets, goal.aim, goal.budget, goal.record, clusters)
     return problem, goal

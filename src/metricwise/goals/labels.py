@@ -95,11 +95,13 @@ class LabelGoal:
     confidence: float | None = None
 
 
-def read_label_goal(spec: GoalSpec, schema: Schema, targets: LabelSets | None) -> LabelGoal:
-    """Read a goal for rows with these labels; what such rules do not have is refused by name."""
+def read_label_goal(
+    spec: GoalSpec, schema: Schema, targets: LabelSets | None, row_weight: FloatArray | None = None
+) -> LabelGoal:
+    """Read a goal for rows with these labels and weights; what such rules do not have is refused by name."""
     _refuse(spec)
     n_labels = schema.n_outputs
-    aims = read_label_aims(spec.metric, spec, n_labels, targets)
+    aims = read_label_aims(spec.metric, spec, n_labels, targets, row_weight)
     ((name, (metric, aim)),) = aims.items()
     budget = _read_budget(spec.labels_per_row, metric, n_labels)
     if aim.is_coverage and not budget.is_limited:
@@ -111,7 +113,7 @@ def read_label_goal(spec: GoalSpec, schema: Schema, targets: LabelSets | None) -
         )
     if isinstance(aim, MetricAim) and aim.metric.traits.degenerate and not budget.is_limited and not spec.constrained:
         warn(aim.metric.traits.degenerate)
-    recorded = _read_record(spec, aim, n_labels, targets)
+    recorded = _read_record(spec, aim, n_labels, targets, row_weight)
     return LabelGoal(aim, budget, recorded, _read_constraints(spec), spec._read_confidence())
 
 
@@ -150,7 +152,7 @@ def _read_budget(labels_per_row: Any, metric: LabelMetric | None, n_labels: int)
 
 
 def read_label_aims(
-    metrics: Any, spec: GoalSpec, n_labels: int, targets: LabelSets | None
+    metrics: Any, spec: GoalSpec, n_labels: int, targets: LabelSets | None, row_weight: FloatArray | None = None
 ) -> dict[str, tuple[LabelMetric | None, LabelAim]]:
     """Return the aim of every metric under its name, with the metric of rows that it may be.
 
@@ -163,6 +165,7 @@ def read_label_aims(
         M.
     targets : LabelSets or None
         The true labels.
+    row_weight : ndarray of shape (N,), optional
     """
     weight = None if spec.output_weight is None else read_output_weight(spec.output_weight, n_labels)
     if isinstance(metrics, Mapping):
@@ -174,7 +177,10 @@ def read_label_aims(
     aims: dict[str, tuple[LabelMetric | None, LabelAim]] = {}
     for given, metric in listed:
         of_rows = _of_rows(metric)
-        aim = _metric_aim(metric, spec, weight) if of_rows is None else of_rows.aim(spec.average, targets, weight)
+        if of_rows is None:
+            aim = _metric_aim(metric, spec, weight)
+        else:
+            aim = of_rows.aim(spec.average, targets, weight, row_weight)
         name = aim.name if given is None else given
         if name in aims:
             raise InvalidParameter(
@@ -209,7 +215,9 @@ def _check_metric(metric: Metric) -> None:
         )
 
 
-def _read_record(spec: GoalSpec, aim: LabelAim, n_labels: int, targets: LabelSets | None) -> dict[str, LabelAim]:
+def _read_record(
+    spec: GoalSpec, aim: LabelAim, n_labels: int, targets: LabelSets | None, row_weight: FloatArray | None
+) -> dict[str, LabelAim]:
     if spec.record is None:
         return {}
     if isinstance(spec.record, str) or not isinstance(spec.record, (list, tuple, Mapping)):
@@ -223,7 +231,7 @@ def _read_record(spec: GoalSpec, aim: LabelAim, n_labels: int, targets: LabelSet
     for name, metric in metrics.items():
         fixed = isinstance(metric, str) and _of_rows(metric) is None and resolve(metric, _KIND).fixed
         as_aim = replace(spec, average=None if fixed or _of_rows(metric) is not None else aim.average)
-        ((_, (_, secondary)),) = read_label_aims(metric, as_aim, n_labels, targets).items()
+        ((_, (_, secondary)),) = read_label_aims(metric, as_aim, n_labels, targets, row_weight).items()
         recorded[str(name)] = secondary
     return recorded
 
