@@ -306,6 +306,8 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
+        if self.search is not None and self.search.counts is not None:
+            return self.search.counts
         block = problem.rows.block(problem.entries.values(self.link))
         kind: Literal["labels", "expected"] = "labels" if problem.labelled else "expected"
         return LabelOracle(block, problem.budget, kind, problem.labels_true(), self.factor).count([self.table])[0]

@@ -18,7 +18,7 @@ from .. import kernels
 from ..core.budget import Budget
 from ..metrics.label_aims import LabelCounts, LabelTable
 
-__all__ = ["Ascent", "LabelOracle", "Sweep", "fill_labels"]
+__all__ = ["Ascent", "BothCounts", "LabelOracle", "Sweep", "fill_labels"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -45,6 +45,13 @@ class Ascent(NamedTuple):
 
     table: LabelTable
     chosen: IntArray
+
+
+class BothCounts(NamedTuple):
+    """Counts as an oracle has them, and by labels; the same without labels."""
+
+    counted: LabelCounts
+    by_labels: LabelCounts
 
 
 def fill_labels(offset: FloatArray, n_labels: int, budget: Budget, longest_row: int) -> IntArray:
@@ -130,6 +137,8 @@ class LabelOracle:
     @cached_property
     def true(self) -> FloatArray:
         """True rows of each label as this oracle counts them, (M,)."""
+        if self.confusion == "labels" and self.labels_true is not None:
+            return self.labels_true
         expected = self.factors * self.sums[:, 0]
         if self.labels_true is None:
             return expected
@@ -151,27 +160,22 @@ class LabelOracle:
         vars(other)["sums"] = self.sums
         return other
 
-    def _count(self, tables: Sequence[LabelTable]) -> FloatArray:
-        fills = [fill_labels(table.offset, self.n_labels, self.budget, self.longest_row) for table in tables]
-        return kernels.label_count(self.block, list(tables), self.budget.low, self.budget.high, fills)
-
     def count(self, tables: Sequence[LabelTable]) -> list[LabelCounts]:
         """Return the counts of rules by tables, in one pass over the rows."""
-        sums = self._count(tables)
-        return [
-            LabelCounts(self._mixed(hits, self.factors * expected), predicted, self.true, self.total)
-            for expected, hits, predicted in sums.transpose(0, 2, 1)
-        ]
+        return [counts.counted for counts in self.count_both(tables)]
 
-    def count_both(self, tables: Sequence[LabelTable]) -> tuple[list[LabelCounts], list[LabelCounts]]:
-        """Return the counts as this oracle has them, and with labels."""
-        assert self.labels_true is not None
-        sums = self._count(tables).transpose(0, 2, 1)
-        own = [
-            LabelCounts(self._mixed(hits, self.factors * expected), predicted, self.true, self.total)
-            for expected, hits, predicted in sums
-        ]
-        return own, [LabelCounts(hits, predicted, self.labels_true, self.total) for _, hits, predicted in sums]
+    def count_both(self, tables: Sequence[LabelTable]) -> list[BothCounts]:
+        """Return the counts of rules by tables, as this oracle counts and by labels, in one pass over the rows."""
+        fills = [fill_labels(table.offset, self.n_labels, self.budget, self.longest_row) for table in tables]
+        sums = kernels.label_count(self.block, list(tables), self.budget.low, self.budget.high, fills)
+        out = []
+        for expected, hits, predicted in sums.transpose(0, 2, 1):
+            counted = LabelCounts(self._mixed(hits, self.factors * expected), predicted, self.true, self.total)
+            by_labels = counted
+            if self.labels_true is not None and self.confusion != "labels":
+                by_labels = LabelCounts(hits, predicted, self.labels_true, self.total)
+            out.append(BothCounts(counted, by_labels))
+        return out
 
     def ascend(
         self, form: kernels.LabelForm, weight: FloatArray, start: LabelTable, n_passes: int, *, true: FloatArray
