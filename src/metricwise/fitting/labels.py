@@ -108,6 +108,14 @@ class LabelProblem:
         assert self.targets is not None
         return LabelJudge(self.targets, self.rows.weight, deal_blocks(self.rows.n_rows, self.clusters, seed))
 
+    def count_decisions(self, decisions: LabelSets) -> LabelCounts:
+        """Return the counts of decisions about all rows, by the true labels."""
+        assert self.targets is not None
+        weight = self.rows.weight
+        total = float(self.rows.n_rows if weight is None else weight.sum())
+        hits = decisions.common(self.targets).count(weight)
+        return LabelCounts(hits, decisions.count(weight), self.targets.count(weight), total)
+
     @property
     def n_unstored(self) -> float:
         """Weight of the true labels that are not stored."""
@@ -306,6 +314,9 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
+        if problem.targets is not None and problem.budget.low > 0:
+            # A label that fills a row up is a hit if it is true and not stored.
+            return problem.count_decisions(self.decide(problem))
         if self.search is not None and self.search.counts is not None:
             return self.search.counts
         block = problem.rows.block(problem.entries.values(self.link))
