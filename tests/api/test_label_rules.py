@@ -18,18 +18,18 @@ BLENDED = mw.Strategy(confusion="blended", recalibrate=True)
 LABELS = mw.Strategy(confusion="labels", recalibrate=False)
 
 GOALS = [
-    dict(metric="f1_macro"),
-    dict(metric="f1_macro", labels_per_row=3),
-    dict(metric="f1_micro", labels_per_row=(1, 3)),
-    dict(metric="f1", average="micro"),
-    dict(metric="precision_macro", labels_per_row=(2, 2)),
-    dict(metric="recall@3", average="macro"),
-    dict(metric="precision@3"),
-    dict(metric="propensity_precision@2"),
-    dict(metric="label_coverage", labels_per_row=1),
-    dict(metric="mcc", average="macro", labels_per_row=2),
-    dict(metric="hamming_accuracy", labels_per_row=2),
-    dict(metric="f1_weighted", labels_per_row=2),
+    {"metric": "f1_macro"},
+    {"metric": "f1_macro", "labels_per_row": 3},
+    {"metric": "f1_micro", "labels_per_row": (1, 3)},
+    {"metric": "f1", "average": "micro"},
+    {"metric": "precision_macro", "labels_per_row": (2, 2)},
+    {"metric": "recall@3", "average": "macro"},
+    {"metric": "precision@3"},
+    {"metric": "propensity_precision@2"},
+    {"metric": "label_coverage", "labels_per_row": 1},
+    {"metric": "mcc", "average": "macro", "labels_per_row": 2},
+    {"metric": "hamming_accuracy", "labels_per_row": 2},
+    {"metric": "f1_weighted", "labels_per_row": 2},
 ]
 
 
@@ -48,14 +48,16 @@ def test_values_are_those_of_predictions(world, goal, strategy):
     proba, y = world
     solution = mw.optimize(proba, y, strategy=strategy, **goal)
     decided = solution.rule.predict(proba)
-    assert sparse.issparse(decided) and decided.shape == proba.shape
+    assert sparse.issparse(decided)
+    assert decided.shape == proba.shape
     assert solution.value == pytest.approx(value_by_scikit_learn(goal, y, decided), abs=1e-12)
     at_k = "@" in goal["metric"]
     if "labels_per_row" in goal or at_k:
         k = int(goal["metric"][-1]) if at_k else goal["labels_per_row"]
         low, high = k if isinstance(k, tuple) else (k if at_k else 0, k)
         sizes = np.asarray(decided.sum(axis=1)).ravel()
-        assert low <= sizes.min() and sizes.max() <= high
+        assert low <= sizes.min()
+        assert sizes.max() <= high
 
 
 def value_by_scikit_learn(goal, y, decided):
@@ -127,7 +129,7 @@ def test_whole_weights_are_repeated_rows(world, goal):
     assert (weighted.rule.predict(proba) != repeated.rule.predict(proba)).nnz == 0
 
 
-@pytest.mark.parametrize("goal", [dict(metric="f1_macro"), dict(metric="f1_macro", labels_per_row=2)], ids=goal_id)
+@pytest.mark.parametrize("goal", [{"metric": "f1_macro"}, {"metric": "f1_macro", "labels_per_row": 2}], ids=goal_id)
 def test_logits_decide_as_probabilities(world, goal):
     proba, y = world
     proba = proba.astype(np.float64)
@@ -158,7 +160,8 @@ def test_without_labels_values_are_expected(world):
     solution = mw.optimize(proba, None, "f1", average="micro", labels_per_row=2)
     decided = solution.rule.predict(proba).toarray()
     eta = proba.toarray().astype(np.float64)
-    assert solution.counted == "expected" and solution.gain is None
+    assert solution.counted == "expected"
+    assert solution.gain is None
     assert solution.value == pytest.approx(2 * (eta * decided).sum() / (decided.sum() + eta.sum()), rel=1e-6)
     assert solution.gap == 0
 
@@ -246,7 +249,7 @@ def test_a_precision_floor_holds_on_fresh_rows():
 def test_a_precision_floor_on_given_rows_is_nearly_the_best_threshold(world):
     proba, y = world
     eta, true = proba.toarray(), y.toarray()
-    options = dict(strategy=mw.Strategy(confusion="labels", recalibrate=False), confidence=None)
+    options = {"strategy": mw.Strategy(confusion="labels", recalibrate=False), "confidence": None}
     solution = mw.optimize(proba, y, "recall_micro", subject_to="precision >= 0.6", **options)
     best = 0.0
     for cut in np.unique(eta):
@@ -260,7 +263,7 @@ def test_a_precision_floor_on_given_rows_is_nearly_the_best_threshold(world):
 
 def test_a_floor_in_every_label_holds_in_every_label(world):
     proba, y = world
-    goal = dict(metric="recall_macro", subject_to="precision >= 0.6 in every label", confidence=None)
+    goal = {"metric": "recall_macro", "subject_to": "precision >= 0.6 in every label", "confidence": None}
     solution = mw.optimize(proba, y, **goal)
     decided, true = solution.rule.predict(proba).toarray(), y.toarray()
     hits, predicted = (decided * true).sum(axis=0), decided.sum(axis=0)
@@ -296,32 +299,32 @@ def refused(world, match, **options):
 @pytest.mark.parametrize(
     ("match", "options"),
     [
-        ("abstain must be left out with sparse probabilities or labels_per_row", dict(abstain=0.2)),
-        ("cost must be left out with sparse probabilities", dict(cost=np.ones((400, 2)))),
-        ("sensitive_features must be left out", dict(sensitive_features=np.zeros(400))),
-        ("prior must be left out", dict(prior=[0.5, 0.5])),
-        ("order must be left out", dict(order=[0, 1])),
-        ("classes must be left out", dict(classes=[0, 1])),
-        ("pos_label must be 1 or None", dict(pos_label=0)),
-        ("labels_per_row must be the largest number of labels", dict(labels_per_row=0)),
-        ("labels_per_row must be the largest number of labels", dict(labels_per_row=(3, 2))),
-        ("labels_per_row must be the largest number of labels", dict(labels_per_row=1.5)),
-        ("labels_per_row must be at most the number of labels, 30", dict(labels_per_row=31)),
-        ("labels_per_row must allow at most 2 labels for 'precision@2'", dict(metric="precision@2")),
-        ("labels_per_row must be given for 'label_coverage'", dict(metric="label_coverage", labels_per_row=None)),
-        ("a name with @ is 'precision@k', 'recall@k'", dict(metric="f1@3")),
-        ("average must be 'micro' or 'instance' for 'precision@3'", dict(metric="precision@3", average="macro")),
-        ("metric must be one metric for all labels", dict(metric=["f1"] * 30)),
-        ("strategy must leave solver at its default", dict(strategy=mw.Strategy(solver="ascent"))),
-        ("not be an InTime", dict(groups=mw.InTime(np.arange(400)))),
-        ("not be Frequencies", dict(sample_weight=mw.Frequencies(np.ones(400)))),
-        ("must bound a metric of all labels pooled", dict(subject_to="precision[3] >= 0.5")),
-        ("subject_to must be one constraint", dict(subject_to="precision >= 0.2 and recall >= 0.1")),
-        ("cannot be kept with labels_per_row", dict(subject_to="precision >= 0.2 in every label")),
-        ("y must have the shape of proba", dict(y=np.zeros((400, 29)))),
-        ("y must be 0 or 1", dict(y=np.full((400, 30), 2))),
-        ("not have missing labels", dict(y=np.full((400, 30), np.nan))),
-        ("needs y; without labels use 'expected'", dict(y=None, strategy=LABELS)),
+        ("abstain must be left out with sparse probabilities or labels_per_row", {"abstain": 0.2}),
+        ("cost must be left out with sparse probabilities", {"cost": np.ones((400, 2))}),
+        ("sensitive_features must be left out", {"sensitive_features": np.zeros(400)}),
+        ("prior must be left out", {"prior": [0.5, 0.5]}),
+        ("order must be left out", {"order": [0, 1]}),
+        ("classes must be left out", {"classes": [0, 1]}),
+        ("pos_label must be 1 or None", {"pos_label": 0}),
+        ("labels_per_row must be the largest number of labels", {"labels_per_row": 0}),
+        ("labels_per_row must be the largest number of labels", {"labels_per_row": (3, 2)}),
+        ("labels_per_row must be the largest number of labels", {"labels_per_row": 1.5}),
+        ("labels_per_row must be at most the number of labels, 30", {"labels_per_row": 31}),
+        ("labels_per_row must allow at most 2 labels for 'precision@2'", {"metric": "precision@2"}),
+        ("labels_per_row must be given for 'label_coverage'", {"metric": "label_coverage", "labels_per_row": None}),
+        ("a name with @ is 'precision@k', 'recall@k'", {"metric": "f1@3"}),
+        ("average must be 'micro' or 'instance' for 'precision@3'", {"metric": "precision@3", "average": "macro"}),
+        ("metric must be one metric for all labels", {"metric": ["f1"] * 30}),
+        ("strategy must leave solver at its default", {"strategy": mw.Strategy(solver="ascent")}),
+        ("not be an InTime", {"groups": mw.InTime(np.arange(400))}),
+        ("not be Frequencies", {"sample_weight": mw.Frequencies(np.ones(400))}),
+        ("must bound a metric of all labels pooled", {"subject_to": "precision[3] >= 0.5"}),
+        ("subject_to must be one constraint", {"subject_to": "precision >= 0.2 and recall >= 0.1"}),
+        ("cannot be kept with labels_per_row", {"subject_to": "precision >= 0.2 in every label"}),
+        ("y must have the shape of proba", {"y": np.zeros((400, 29))}),
+        ("y must be 0 or 1", {"y": np.full((400, 30), 2)}),
+        ("not have missing labels", {"y": np.full((400, 30), np.nan)}),
+        ("needs y; without labels use 'expected'", {"y": None, "strategy": LABELS}),
     ],
 )
 def test_what_such_rules_do_not_take_is_refused_by_name(world, match, options):
