@@ -90,6 +90,8 @@ def open_labels(rows: RowSpec, names: tuple[str, ...] | None = None) -> tuple[La
     y = _joined(rows.y, "y") if is_in_pieces(rows.y) else rows.y
     kind = Input.of(rows.input).kind
     read = read_label_rows(proba, kind=kind)
+    if kind == "probabilities":
+        read = read.without_zeros()
     weight = read_row_weight(rows, read.n_rows)
     read = read if weight is None else replace(read, weight=weight)
     targets = None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,16 +92,6 @@ class LabelRows:
         """The largest number of entries of a row."""
         return int(np.diff(self.indptr).max(initial=0))
 
-    @cached_property
-    def n_positive(self) -> LongArray:
-        """Number of entries of each row that are not 0, (N,)."""
-        counts = []
-        for part in self.chunks():
-            own = self.take(part)
-            ends = np.append(0, np.cumsum(own.values != 0, dtype=np.int64))
-            counts.append(np.diff(ends[own.indptr]))
-        return np.concatenate(counts)
-
     def chunks(self, max_entries: int = CHUNK_ENTRIES) -> Iterator[slice]:
         """Yield slices of rows that have so many entries at most, or of a single row that has more."""
         start = 0
@@ -124,6 +113,18 @@ class LabelRows:
             self.n_labels,
             None if self.weight is None else self.weight[rows],
         )
+
+    def without_zeros(self) -> LabelRows:
+        """Return rows without labels of probability 0, if there are any: a label that is not stored is the same."""
+        if self.values.all():
+            return self
+        stored = self.values != 0
+        row_ends = np.append(0, np.cumsum(stored))[self.indptr]
+        if self.indices is None:
+            labels = np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_rows)[stored]
+        else:
+            labels = self.indices[stored]
+        return LabelRows(row_ends, labels, self.values[stored], self.n_labels, self.weight)
 
     def block(self, values: NDArray[Any] | None = None, rows: LongArray | None = None) -> kernels.LabelBlock:
         """Return what kernels take: with other values of the entries if given, and some of the rows, by number."""

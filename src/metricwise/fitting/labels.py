@@ -108,6 +108,14 @@ class LabelProblem:
         assert self.targets is not None
         return LabelJudge(self.targets, self.rows.weight, deal_blocks(self.rows.n_rows, self.clusters, seed))
 
+    def count_decisions(self, decisions: LabelSets) -> LabelCounts:
+        """Return the counts of decisions about all rows, by the true labels."""
+        assert self.targets is not None
+        weight = self.rows.weight
+        total = float(self.rows.n_rows if weight is None else weight.sum())
+        hits = decisions.common(self.targets).count(weight)
+        return LabelCounts(hits, decisions.count(weight), self.targets.count(weight), total)
+
     @property
     def n_unstored(self) -> float:
         """Weight of the true labels that are not stored."""
@@ -156,8 +164,6 @@ class MarkedEntries:
         if self.targets is not None:
             rows, targets = self.rows, self.targets
             kernels.label_mark(values, rows.indptr, rows.indices, rows.n_labels, targets.indptr, targets.indices)
-            if not self.of_logits:
-                values += 0.0  # takes the mark of -0.0 away: a probability of 0 is the same, stored or not
         self._held = (link, values)
         return values
 
@@ -167,7 +173,7 @@ class MarkedEntries:
 
 def fit_entry_map(problem: LabelProblem, rows: IntArray | None = None) -> EntryMap:
     """Fit the map of all entries to the true labels of some rows, by maximum likelihood."""
-    entries, weight, numbers = _sample_entries(problem.rows, rows, problem.of_logits)
+    entries, weight, numbers = _sample_entries(problem.rows, rows)
     raw = problem.rows.values[entries].astype(np.float64)
     if problem.of_logits:
         logits = raw
@@ -184,14 +190,11 @@ def fit_entry_map(problem: LabelProblem, rows: IntArray | None = None) -> EntryM
     return _logistic_map(logits, true, of_entry, prior)
 
 
-def _sample_entries(
-    rows: LabelRows, subset: IntArray | None, of_logits: bool
-) -> tuple[IntArray, FloatArray | None, IntArray]:
+def _sample_entries(rows: LabelRows, subset: IntArray | None) -> tuple[IntArray, FloatArray | None, IntArray]:
     """Return the positions of about so many entries as fix a map, the weights of rows, and the row of each entry."""
     numbers = np.arange(rows.n_rows) if subset is None else subset
     lengths = np.diff(rows.indptr)[numbers]
-    n_useful = int((lengths if of_logits else rows.n_positive[numbers]).sum())  # a probability of 0 says nothing
-    step = max(1, n_useful // _MAP_ENTRIES)
+    step = max(1, int(lengths.sum()) // _MAP_ENTRIES)
     numbers, lengths = numbers[::step], lengths[::step]
     ends = np.cumsum(lengths)
     entries = np.repeat(rows.indptr[numbers] - (ends - lengths), lengths) + np.arange(int(lengths.sum()))
@@ -312,13 +315,12 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
-        targets, weight, budget = problem.targets, problem.rows.weight, problem.budget
-        if targets is not None and budget.is_limited and (budget.low > 0 or float(self.table.offset.max()) > 0):
-            # Labels of probability 0 may be predicted, and be true, which the pass over stored entries does not see.
-            decided = self.decide(problem)
-            hits, predicted = decided.common(targets).count(weight), decided.count(weight)
-            total = float(problem.rows.n_rows if weight is None else weight.sum())
-            return LabelCounts(hits, predicted, targets.count(weight), total)
+        budget = problem.budget
+        if problem.targets is not None and budget.is_limited and (budget.low > 0 or self.table.offset.max() > 0):
+            # A label that is predicted though it is not stored is a hit if it is true.
+            return problem.count_decisions(self.decide(problem))
+        if self.search is not None and self.search.counts is not None:
+            return self.search.counts
         block = problem.rows.block(problem.entries.values(self.link))
         kind: Literal["labels", "expected"] = "labels" if problem.labelled else "expected"
         return LabelOracle(block, problem.budget, kind, problem.labels_true(), self.factor).count([self.table])[0]
