@@ -307,8 +307,9 @@ def test_exports_name_what_they_cannot_write(export):
 
 def packed_rule(n_labels=1500):
     rng = np.random.default_rng(0)
-    return LabelRule(rng.normal(size=n_labels), rng.normal(size=n_labels), (1, 5), 0.5, -1e-17, rng.random(n_labels),
-                     form={**F1, "damped": True}, label_weight=rng.random(n_labels), metadata={"metric": "f1"})  # fmt: skip
+    scale, offset, factor, label_weight = rng.random((4, n_labels))
+    options = {"form": {**F1, "damped": True}, "label_weight": label_weight, "metadata": {"metric": "f1"}}
+    return LabelRule(scale, offset - 0.5, (1, 5), 0.5, -1e-17, factor, **options)
 
 
 @pytest.mark.parametrize("n_labels", [2, 1000, 1001, 5000])
