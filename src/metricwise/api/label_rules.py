@@ -15,7 +15,7 @@ from ..core.labels import python_labels
 from ..core.progress import Progress
 from ..core.schema import Schema
 from ..data.frames import as_array, column_names, is_frame, is_table
-from ..data.label_rows import is_sparse, read_label_rows, read_label_targets
+from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
 from ..data.label_tables import has_lists, load_list_table
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
@@ -23,7 +23,7 @@ from ..data.weights import read_groups, read_row_weight
 from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task
 from ..fitting.labels import LabelProblem
 from ..fitting.strategy import Strategy
-from ..goals.labels import LabelGoal, is_in_pieces, read_label_goal
+from ..goals.labels import LabelGoal, read_label_goal
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy
 from ..rules.label_base import positive_numbers
@@ -32,16 +32,6 @@ from .results import Solution
 __all__ = ["find_label_rule", "label_recipes", "load_rows", "open_label_problem", "open_labels"]
 
 _PAIRS: tuple[list[Any], ...] = ([0, 1], [False, True])
-
-
-def _joined(pieces: Any, parameter: str) -> Any:
-    """Return sparse pieces as one array."""
-    from scipy import sparse
-
-    widths = {piece.shape[1] for piece in pieces}
-    if len(widths) > 1:
-        raise InvalidParameter(parameter, "be pieces with the same number of columns", shown(sorted(widths)))
-    return sparse.vstack([piece.tocsr() for piece in pieces], format="csr")
 
 
 def load_rows(rows: RowSpec) -> tuple[RowSpec, tuple[str, ...] | None]:
@@ -86,8 +76,7 @@ def _load_outputs(rows: RowSpec) -> tuple[RowSpec, tuple[str, ...] | None]:
 
 def open_labels(rows: RowSpec, names: tuple[str, ...] | None = None) -> tuple[LabelRows, LabelSets | None, Schema]:
     """Read probabilities and labels that are in memory, and what is known of the labels."""
-    proba = _joined(rows.proba, "proba") if is_in_pieces(rows.proba) else rows.proba
-    y = _joined(rows.y, "y") if is_in_pieces(rows.y) else rows.y
+    proba, y = join_pieces(rows.proba, "proba"), join_pieces(rows.y, "y")
     kind = Input.of(rows.input).kind
     read = read_label_rows(proba, kind=kind)
     if kind == "probabilities":

@@ -66,6 +66,7 @@ def default_label_recipes(problem: LabelProblem) -> list[FitStrategy]:
         FitStrategy("expected", recalibrate=True),
         FitStrategy("expected", recalibrate=False),
         FitStrategy("blended", recalibrate=True),
+        FitStrategy("labels", recalibrate=False),
     ]
 
 

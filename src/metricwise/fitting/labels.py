@@ -45,7 +45,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_MAP_ENTRIES = 200_000  # stored entries that fix the two numbers of a map
+_MAP_ENTRIES = 50_000  # stored entries that fix the two numbers of a map
 _MAP_STEPS = 30
 _PRIOR_ENTRIES = 5.0  # by which a map is shrunk towards the probabilities as they are
 _LEAST_TEMPERATURE = 0.05

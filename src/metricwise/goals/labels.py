@@ -14,20 +14,28 @@ from ..core.errors import InvalidParameter, argument, mention, shown, warn
 from ..core.label_rows import read_labels_per_row
 from ..core.label_sets import LabelSets
 from ..core.schema import Schema
-from ..data.label_rows import is_sparse
+from ..data.label_rows import is_in_pieces, is_sparse
 from ..data.label_tables import has_lists
 from ..data.row_spec import RowSpec
 from ..data.weights import read_output_weight
 from ..metrics.averages import check_average
 from ..metrics.base import Metric
 from ..metrics.label_aims import LabelAim, MetricAim, RatioTerms
-from ..metrics.label_metrics import LabelMetric, read_label_metric
+from ..metrics.label_metrics import LabelMetric, RecallAt, read_label_metric
 from ..metrics.resolution import Resolved, resolve, to_maximise
 from .constraint_text import EVERY_LABEL, ConstraintSpec, read_constraints
 from .for_outputs import are_for_outputs
+from .judged import list_metrics
 from .spec import GoalSpec
 
-__all__ = ["LabelConstraint", "LabelGoal", "is_in_pieces", "is_of_labels", "read_label_aims", "read_label_goal"]
+__all__ = [
+    "LabelConstraint",
+    "LabelGoal",
+    "is_of_labels",
+    "judged_label_aims",
+    "read_label_aims",
+    "read_label_goal",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -41,11 +49,6 @@ def is_of_labels(rows: RowSpec, goal: Any) -> bool:
     if not isinstance(goal, GoalSpec):
         return False
     return goal.labels_per_row is not None or _of_rows(goal.metric) is not None
-
-
-def is_in_pieces(proba: Any) -> bool:
-    """Whether probabilities or labels are sparse pieces, one below the other."""
-    return isinstance(proba, (list, tuple)) and len(proba) > 0 and all(is_sparse(piece) for piece in proba)
 
 
 def _of_rows(metric: Any) -> LabelMetric | None:
@@ -193,13 +196,48 @@ def read_label_aims(
     return aims
 
 
-def _metric_aim(metric: Any, spec: GoalSpec, weight: FloatArray | None) -> LabelAim:
-    """Return the aim of a metric of one confusion matrix."""
+def judged_label_aims(
+    metrics: Any, spec: GoalSpec, schema: Schema, targets: LabelSets, row_weight: FloatArray | None
+) -> dict[str, tuple[LabelMetric | None, LabelAim]]:
+    """Return what decisions are judged by, each under its name, with the metric of rows that it may be.
+
+    Losses are as they are, and `average` is for metrics whose names do not fix it.
+    """
+    n_labels = schema.n_outputs
+    weight = None if spec.output_weight is None else read_output_weight(spec.output_weight, n_labels)
+    aims: dict[str, tuple[LabelMetric | None, LabelAim]] = {}
+    for given, metric in list_metrics(metrics, schema):
+        of_rows = _of_rows(metric)
+        if of_rows is None:
+            free = replace(spec, average=None if _fixes_average(metric, spec) else spec.average)
+            aim = _metric_aim(metric, free, weight, maximised=False)
+        else:
+            average = spec.average if isinstance(of_rows, RecallAt) else None
+            aim = of_rows.aim(average, targets, weight, row_weight)
+        name = aim.name if given is None else given
+        if name in aims:
+            raise InvalidParameter(
+                "metrics",
+                problem=f"metrics: {name!r} is the name of two metrics",
+                remedy="pass a dict of distinct names",
+            )
+        aims[name] = (of_rows, aim)
+    return aims
+
+
+def _fixes_average(metric: Any, spec: GoalSpec) -> bool:
+    """Whether the name of a metric says how it is averaged."""
+    return not are_several(metric) and resolve(metric, _KIND, pos_label=spec.pos_label, wanted_only=True).fixed
+
+
+def _metric_aim(metric: Any, spec: GoalSpec, weight: FloatArray | None, *, maximised: bool = True) -> LabelAim:
+    """Return the aim of a metric of one confusion matrix; of a loss minus it, if it is to be `maximised`."""
     if are_several(metric):
         raise _refuse_several(metric)
     if spec.average is not None:
         check_average(spec.average)
-    resolved: Resolved = to_maximise(resolve(metric, _KIND, spec.average, pos_label=spec.pos_label, wanted_only=True))
+    resolved: Resolved = resolve(metric, _KIND, spec.average, pos_label=spec.pos_label, wanted_only=True)
+    resolved = to_maximise(resolved) if maximised else resolved
     _check_metric(resolved.metric)
     return MetricAim(resolved.metric, resolved.average, resolved.name, weight, resolved.support_weighted)
 
