@@ -119,12 +119,11 @@ def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:
 def _refuse(rows: RowSpec) -> None:
     """Refuse arguments about rows that rules for very many labels do not take."""
     what = f"sparse probabilities or {mention('labels_per_row')}"
-    classes = None if _are_pairs(rows.classes) else rows.classes
+    _check_classes(rows.classes)
     for parameter, value in (
         ("sensitive_features", rows.sensitive_features),
         ("cost", rows.cost),
         ("order", rows.order),
-        ("classes", classes),
     ):
         if value is not None:
             raise InvalidParameter(parameter, f"be left out with {what}", shown(type(value).__name__))
@@ -136,9 +135,20 @@ def _refuse(rows: RowSpec) -> None:
         raise InvalidType("y", "have shape (N, M)", f"shape {rows.y.shape}")
 
 
-def _are_pairs(classes: Any) -> bool:
-    """Whether classes are those that all labels have, 0 and 1 or False and True, which need not be said."""
-    return isinstance(classes, (list, tuple)) and all(isinstance(pair, list) and pair in _PAIRS for pair in classes)
+def _check_classes(classes: Any) -> None:
+    """Refuse classes other than those that all labels have, which need not be said."""
+    if classes is None:
+        return
+    what = f"sparse probabilities or {mention('labels_per_row')}"
+    if not isinstance(classes, (list, tuple)) or not all(isinstance(pair, list) for pair in classes):
+        raise InvalidParameter("classes", f"be left out with {what}", shown(type(classes).__name__))
+    wrong = [pair for pair in classes if pair not in _PAIRS]
+    if wrong:
+        raise InvalidParameter(
+            "y",
+            f"be 0 or 1, or False or True, for every label with {what}",
+            f"the classes {shown(wrong[0])}",
+        )
 
 
 def open_label_problem(rows: RowSpec, spec: GoalSpec) -> tuple[LabelProblem, LabelGoal]:
@@ -156,7 +166,8 @@ def label_recipes(strategy: Strategy, problem: LabelProblem) -> FitStrategy | li
     for name, default in (("solver", "auto"), ("tol", None), ("randomized", False)):
         if getattr(strategy, name) != default:
             raise InvalidParameter(
-                "strategy", f"leave {name} at its default with sparse probabilities or {mention('labels_per_row')}"
+                "strategy",
+                f"leave {mention(name)} at its default with sparse probabilities or {mention('labels_per_row')}",
             )
     strategy._check_labels(problem.labelled)
     if not problem.labelled:

@@ -253,6 +253,8 @@ class _Contest:
         """Return N and M, by a rule, probabilities or labels."""
         shape = np.shape(y) if not hasattr(y, "shape") else y.shape
         proba = self.shown_proba
+        if isinstance(proba, (list, tuple)) and len(getattr(proba[0], "shape", ())) == 2:
+            proba = proba[0]  # of the first output, with a column for either class
         if len(shape) != 2:
             raise InvalidParameter("y", "be an indicator matrix of shape (N, M)", f"shape {tuple(shape)}")
         n_rows = int(shape[0]) if proba is None else len(proba) if not hasattr(proba, "shape") else int(proba.shape[0])
