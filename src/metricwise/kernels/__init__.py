@@ -29,6 +29,9 @@ Rows are drawn by numbers made of what they hold (`row_keys`, `scattered`): `low
 
 Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
 
+Where a metric of label sets is averaged over rows, `label_set_sizes` finds how many of its most probable labels a row
+predicts; see `_label_sets` for the arrays of such rows.
+
 Each function has two twins of one signature: `_numpy`, the reference, and `_compiled`, which is there where the package
 was built with a C compiler. The environment variable METRICWISE_KERNELS says which serve: "compiled", "numpy", or
 "auto", the compiled ones where they are. The twins agree in every decision and every count; sums of weights and of
@@ -57,6 +60,9 @@ __all__ = [
     "decide",
     "encode",
     "in_use",
+    "label_set_choose",
+    "label_set_sizes",
+    "label_set_values",
     "log_partition",
     "low_keys",
     "low_rows",
@@ -93,6 +99,7 @@ def _choose(choice: str) -> ModuleType:
 _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
+    from ._label_sets import label_set_choose, label_set_sizes, label_set_values
     from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, low_rows, recalibrate, tally
     from ._partition import log_partition, relative_logits
 else:
@@ -102,6 +109,9 @@ else:
     count_labels = _twins.count_labels
     decide = _twins.decide
     encode = _twins.encode
+    label_set_choose = _twins.label_set_choose
+    label_set_sizes = _twins.label_set_sizes
+    label_set_values = _twins.label_set_values
     log_partition = _twins.log_partition
     low_rows = _twins.low_rows
     recalibrate = _twins.recalibrate
