@@ -11,8 +11,8 @@ from pyarrow import feather
 from scipy import sparse
 
 import metricwise as mw
-from metricwise.data.label_tables import load_list_table
 from metricwise.data.row_spec import Frequencies, InTime, RowSpec
+from metricwise.data.tables.label_lists import load_list_table
 from worlds.labels import label_world
 
 N_LABELS = 30
