@@ -501,7 +501,7 @@ def test_equal_rules():
 
 
 def test_a_million_labels_are_no_million_steps():
-    """No step loops over labels in Python: a fraction of a second each, where a loop would take one or more."""
+    """No step loops over labels in Python: each takes a fraction of a second of one processor, a loop would take more."""
     n_labels = 1_000_000
     rng = np.random.default_rng(0)
     rule = LabelRule(np.ones(n_labels), -rng.random(n_labels), (1, 3), temperature=0.9, bias=0.1)
@@ -519,9 +519,9 @@ def test_a_million_labels_are_no_million_steps():
         "text": lambda: str(rule),
     }
     for name, step in steps.items():
-        start = time.perf_counter()
+        start = time.thread_time()
         step()
-        assert time.perf_counter() - start < 2.0, name
+        assert time.thread_time() - start < 2.0, name
     assert len(str(rule)) < 2000
 
 
