@@ -501,7 +501,7 @@ def test_equal_rules():
 
 
 def test_a_million_labels_are_no_million_steps():
-    """No step loops over labels in Python: each takes a fraction of a second of one processor, a loop would take more."""
+    """No step loops over labels in Python: each takes a fraction of a second, a loop would take more."""
     n_labels = 1_000_000
     rng = np.random.default_rng(0)
     rule = LabelRule(np.ones(n_labels), -rng.random(n_labels), (1, 3), temperature=0.9, bias=0.1)
