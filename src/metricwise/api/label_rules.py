@@ -25,15 +25,17 @@ from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy
 from .results import Solution
 
-__all__ = ["find_label_rule", "label_recipes", "open_label_problem", "open_labels"]
+__all__ = ["find_label_rule", "label_recipes", "open_label_problem", "open_labels", "refuse_rows"]
 
 
 def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
     """Read probabilities and labels, and what is known of the labels."""
-    _refuse(rows)
+    refuse_rows(rows)
     proba, y = join_pieces(rows.proba, "proba"), join_pieces(rows.y, "y")
     kind = Input.of(rows.input).kind
     names = tuple(map(str, proba.columns)) if is_frame(proba) else None
+    if names is None and is_frame(y):
+        names = tuple(map(str, y.columns))
     read = read_label_rows(proba, kind=kind)
     if kind == "probabilities":
         read = read.without_zeros()
@@ -72,7 +74,7 @@ def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:
     )
 
 
-def _refuse(rows: RowSpec) -> None:
+def refuse_rows(rows: RowSpec) -> None:
     """Refuse arguments about rows that rules for very many labels do not take."""
     what = f"sparse probabilities or {mention('labels_per_row')}"
     for parameter, value in (
