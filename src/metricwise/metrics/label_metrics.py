@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ _AT = re.compile(r"(precision|recall|propensity_precision)@(\d+)\Z")
 class LabelMetric:
     """Base of metrics of the labels of a row."""
 
+    averages: ClassVar[tuple[str, ...]] = ("micro", "instance")
+
     @property
     def name(self) -> str:
         """The name by which `optimize` takes it too."""
@@ -38,13 +40,20 @@ class LabelMetric:
         """Number of labels per row that the metric is about; None: any."""
         return None
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return what is maximised, for rows with these true labels; `weight` is that of the labels."""
         raise NotImplementedError
 
-    def _refuse_average(self, average: str | None, allowed: tuple[str, ...]) -> None:
-        if average is not None and average not in allowed:
-            listed = " or ".join(map(repr, allowed))
+    def check_average(self, average: str | None) -> None:
+        """Refuse an average that the metric does not have."""
+        if average is not None and average not in self.averages:
+            listed = " or ".join(map(repr, self.averages))
             raise InvalidParameter("average", f"be {listed} for {self.name!r}", shown(average), "leave it out")
 
 
@@ -92,9 +101,15 @@ class PrecisionAt(LabelMetric):
         """K."""
         return self.k
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return hits in all slots."""
-        self._refuse_average(average, ("micro", "instance"))
+        self.check_average(average)
         return HitAim(self.k, self.name, weight)
 
 
@@ -123,6 +138,7 @@ class RecallAt(LabelMetric):
     """
 
     k: int
+    averages = ("micro", "macro", "instance")
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -138,9 +154,15 @@ class RecallAt(LabelMetric):
         """K."""
         return self.k
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return the recall, averaged as asked."""
-        self._refuse_average(average, ("micro", "macro", "instance"))
+        self.check_average(average)
         return MetricAim(Recall(), average or "micro", self.name, weight)
 
 
@@ -206,23 +228,30 @@ class PropensityPrecisionAt(LabelMetric):
         factor = (np.log(max(targets.n_rows, 3)) - 1.0) * (self.b + 1.0) ** self.a
         return np.asarray(1.0 + factor * (targets.count() + self.b) ** -self.a)
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return weighted hits relative to the most that true labels allow."""
-        self._refuse_average(average, ("micro", "instance"))
+        self.check_average(average)
         if targets is None:
             raise InvalidParameter(
                 "y", problem=f"{self.name!r} is relative to what the true labels allow, so y must be given"
             )
         values = self.value_of_hits(targets) * (1.0 if weight is None else weight)
-        return HitAim(self.k, self.name, values, _best_mean(values, targets, self.k))
+        return HitAim(self.k, self.name, values, _best_mean(values, targets, self.k, row_weight))
 
 
-def _best_mean(values: FloatArray, targets: LabelSets, k: int) -> float:
+def _best_mean(values: FloatArray, targets: LabelSets, k: int, row_weight: FloatArray | None) -> float:
     """Return the mean value per slot of the k most valuable true labels of each row."""
     order = np.lexsort((-values[targets.indices], targets.rows))
     rank = np.arange(len(order)) - np.repeat(targets.indptr[:-1], targets.sizes)
-    best = values[targets.indices[order]][rank < k].sum()
-    return float(best) / max(k * targets.n_rows, 1) or 1.0
+    of_rows = np.ones(targets.n_rows) if row_weight is None else row_weight
+    best = (values[targets.indices[order]] * of_rows[targets.rows])[rank < k].sum()
+    return float(best) / max(k * float(of_rows.sum()), 1e-300) or 1.0
 
 
 @dataclass(frozen=True)
@@ -242,14 +271,22 @@ class LabelCoverage(LabelMetric):
     'label_coverage'
     """
 
+    averages = ("macro",)
+
     @property
     def name(self) -> str:
         """``label_coverage``."""
         return "label_coverage"
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return the share of labels with a hit."""
-        self._refuse_average(average, ("macro",))
+        self.check_average(average)
         return CoverageAim(self.name, weight)
 
 
