@@ -115,12 +115,15 @@ class LabelRows:
         )
 
     def without_zeros(self) -> LabelRows:
-        """Return rows of all labels without those of probability 0, if there are any: what sparse rows store."""
-        if self.indices is not None or self.values.all():
+        """Return rows without labels of probability 0, if there are any: a label that is not stored is the same."""
+        if self.values.all():
             return self
         stored = self.values != 0
         row_ends = np.append(0, np.cumsum(stored))[self.indptr]
-        labels = np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_rows)[stored]
+        if self.indices is None:
+            labels = np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_rows)[stored]
+        else:
+            labels = self.indices[stored]
         return LabelRows(row_ends, labels, self.values[stored], self.n_labels, self.weight)
 
     def block(self, values: NDArray[Any] | None = None, rows: LongArray | None = None) -> kernels.LabelBlock:

@@ -305,6 +305,7 @@ class LabelFit:
             bias=None if self.link is None else self.link.bias,
             factor=self.factor,
             input=problem.schema.input.kind,
+            classes=problem.schema.classes,
             output_names=problem.schema.output_names,
             form=form,
             linear=aim.is_linear and not is_bounded,
@@ -314,8 +315,9 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
-        if problem.targets is not None and problem.budget.low > 0:
-            # A label that fills a row up is a hit if it is true and not stored.
+        budget = problem.budget
+        if problem.targets is not None and budget.is_limited and (budget.low > 0 or self.table.offset.max() > 0):
+            # A label that is predicted though it is not stored is a hit if it is true.
             return problem.count_decisions(self.decide(problem))
         if self.search is not None and self.search.counts is not None:
             return self.search.counts
