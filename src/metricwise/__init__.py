@@ -50,6 +50,7 @@ _HOME = {
     "CutPointRule": "rules",
     "GroupedRule": "rules",
     "LabelRule": "rules",
+    "LabelSetRule": "rules",
     "Rule": "rules",
     "RuleMetadata": "rules",
     "Sensitive": "data.row_spec",

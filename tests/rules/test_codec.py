@@ -233,13 +233,14 @@ CORRUPTIONS = [
         WEIGHTED,
         ["kind"],
         "neural",
-        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points' or 'labels', got 'neural'",
+        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points', 'labels' or 'label_sets', got "
+        "'neural'",
     ),
     (
         WEIGHTED,
         ["kind"],
         [],
-        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points' or 'labels', got",
+        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points', 'labels' or 'label_sets', got",
     ),
     (WEIGHTED, ["loss"], ..., "the rule must have the field 'loss', got"),
     (WEIGHTED, ["extra"], 1, "the rule must have only the fields .* got also 'extra'"),

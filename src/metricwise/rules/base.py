@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.inputs import Input
-from ..core.labels import decode, distinct_objects, python_labels
+from ..core.labels import are_one, decode, distinct_objects, python_labels
 from ..core.losses import Loss
 from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
@@ -98,7 +98,7 @@ class Rule(ABC):
 
     See Also
     --------
-    WeightedRule, MixtureRule, GroupedRule, CostRule : The kinds of rules.
+    WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule, LabelSetRule : The kinds of rules.
     metricwise.load_rule : Load a rule of any kind.
 
     Examples
@@ -670,6 +670,8 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
     """Whether the labels of all outputs agree in value and type (1, 1.0 and True are three labels)."""
     if len(these) != len(others):
         return False
+    if are_one(these) and are_one(others):
+        these, others = these[:1], others[:1]
     for these_labels, other_labels in zip(these, others, strict=True):
         if these_labels is other_labels:
             continue

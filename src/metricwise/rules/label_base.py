@@ -50,7 +50,7 @@ def _read_classes(value: Any, name: str) -> NDArray[Any]:
     return np.array(labels)
 
 
-def _read_count(value: Any, name: str) -> int:
+def _read_n_labels(value: Any, name: str) -> int:
     if not 1 <= codec.read_int(value, name) <= MAX_LABELS:
         raise InvalidParameter(name, f"be an integer from 1 to {MAX_LABELS}", codec.shown(value))
     return int(value)
@@ -74,7 +74,7 @@ PAIR = JsonField(
 N_LABELS = JsonField(
     "n_labels",
     {"description": "Number of labels.", "type": "integer", "minimum": 1, "maximum": MAX_LABELS},
-    _read_count,
+    _read_n_labels,
 )
 LABELS_PER_ROW = JsonField(
     "labels_per_row",
@@ -122,6 +122,7 @@ class LabelRuleBase(Rule):
     normalize: ClassVar[bool] = False  # type: ignore[misc]
     abstain_label: ClassVar[None] = None  # type: ignore[misc]
     shared_fields: ClassVar = SHARED_FIELDS
+    n_labels: int
     labels_per_row: Budget | None
     temperature: float | None
     bias: float | None
@@ -134,6 +135,7 @@ class LabelRuleBase(Rule):
             raise InvalidParameter(
                 "n_labels", f"be from 1 to {MAX_LABELS:,}", f"{n_labels:,}", "leave labels out that never occur"
             )
+        settled["n_labels"] = n_labels
         settled["labels_per_row"] = read_labels_per_row(self.labels_per_row, n_labels)
         classes = _read_pair(self.classes, n_labels)
         settled["temperature"], settled["bias"] = _read_map(self.temperature, self.bias, self.input)
@@ -144,11 +146,6 @@ class LabelRuleBase(Rule):
         settled |= {"schema": schema, "classes": schema.classes, "output_names": schema.output_names}
         for name, value in settled.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def n_labels(self) -> int:
-        """M."""
-        return self.schema.n_outputs
 
     @property
     def budget(self) -> Budget:
@@ -331,6 +328,20 @@ def read_label_numbers(values: Any, name: str, n_labels: int, least: float | Non
     if least is not None and array.min(initial=least) < least:
         raise InvalidParameter(name, f"be at least {least:g}", f"{array.min():.6g}")
     return array
+
+
+def same_numbers(left: FloatArray | None, right: FloatArray | None) -> bool:
+    """Whether two arrays are equal, or both are None."""
+    if left is None or right is None:
+        return left is right
+    return np.array_equal(left, right)
+
+
+def read_count(value: Any, name: str) -> int:
+    """Check that a number of labels is one."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidParameter(name, "be a number of labels from 1", shown(value))
+    return int(value)
 
 
 def _read_pair(classes: Any, n_labels: int) -> tuple[NDArray[Any], ...]:

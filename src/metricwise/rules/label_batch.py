@@ -70,7 +70,9 @@ class BatchForm:
         if not any(self.denominator):
             raise InvalidParameter("form.denominator", "not be 0", shown(self.denominator))
         if self.damped and (any(others) or hit <= 0 or self.pooled):
-            raise InvalidParameter("form", "have hits alone in its numerator, and not be pooled, if it is damped")
+            raise InvalidParameter(
+                "form", "have hits alone in its numerator, and not be pooled, if it is damped", shown(self.to_dict())
+            )
 
     @classmethod
     def of(cls, value: Any) -> BatchForm | None:

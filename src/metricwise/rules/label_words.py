@@ -44,14 +44,29 @@ def _threshold_lines(rule: Any, negative: str, positive: str) -> list[str]:
     return [*lines, f"Never predicted: {labels_of(never)}."] if never else lines
 
 
+def label_set_lines(rule: Any) -> list[str]:
+    """Say which labels a rule of label sets predicts."""
+    negative, positive = (repr(label) for label in python_labels(rule.classes[0]))
+    beta = float(np.sqrt(rule.beta2))
+    metric = "Jaccard" if rule.jaccard else "F1" if beta == 1 else f"F-beta (beta {beta:.4g})"
+    budget = "" if rule.labels_per_row is None else f", {budget_words(rule.labels_per_row)}"
+    lines = [
+        f"{labels_of(rule.n_labels)}: {positive} for the most probable ones of a row, else {negative}; as many{budget} "
+        f"as have the highest expected {metric} of the row.",
+        "The labels of a row are taken as independent."
+        + (f" A row without true and predicted labels counts {rule.zero_division:.4g}." if rule.zero_division else "")
+        + (f" {rule.missing:.4g} true labels of a row are expected among those not stored." if rule.missing else ""),
+    ]
+    return [*lines, *map_lines(rule)]
+
+
 def _budget_lines(rule: Any, negative: str, positive: str, noun: str) -> list[str]:
     low, high = rule.labels_per_row
     start = f"{labels_of(rule.n_labels)}: {positive} for {budget_words(rule.labels_per_row)} of a row, else {negative}."
     first = "of equal ones the first label" if rule.n_labels > 1 else "the only one"
-    condition = ""
-    if low < high:
-        further = "" if low == 0 else f" beyond {low}"
-        condition = f"{further} if it is positive"
+    condition = (
+        "" if low == high else "; only if it is positive" if low == 0 else f"; beyond {low} only if it is positive"
+    )
     if _alike(rule.scale) and _alike(rule.offset) and rule.scale[0] > 0:
         line = f"The labels with the highest probability are taken, {first}"
         if low == high:
@@ -61,13 +76,13 @@ def _budget_lines(rule: Any, negative: str, positive: str, noun: str) -> list[st
         return [start, f"{line}; {further}only if the {noun} exceeds {zero + 0.0:.4g}."]
     lines = [
         start,
-        f"The labels with the highest scale * {noun} + offset are taken, {first}{',' if condition else ''}{condition}.",
+        f"The labels with the highest scale * {noun} + offset are taken, {first}{condition}.",
         f"Scales: {_spread(rule.scale)}. Offsets: {_spread(rule.offset)}.",
     ]
     zeros = rule.score_zeros
     used = np.flatnonzero(np.isfinite(zeros) & (zeros > 0))
     if low < high and len(used):
-        lines.append(f"The score is positive from a {noun} of: {_spread(zeros[used])}.")
+        lines.append(f"The score is positive above a {noun} of: {_spread(zeros[used])}.")
         lines.append(_examples("For example", rule, used, zeros))
     return lines
 
@@ -102,7 +117,7 @@ def map_lines(rule: Any) -> list[str]:
             f"kept from {CALIBRATION_FLOOR:g} to 1 - {CALIBRATION_FLOOR:g})."
         ]
     if rule.factor is not None:
-        lines.append(f"Factors of the labels, which scales include: {_spread(rule.factor)}.")
+        lines.append(f"Factors of the probabilities of labels: {_spread(rule.factor)}.")
     return lines
 
 

@@ -28,7 +28,9 @@ from .label_base import (
     fill_codes,
     numbers_field,
     positive_numbers,
+    read_count,
     read_label_numbers,
+    same_numbers,
 )
 from .label_batch import FORM, BatchForm, decide_together
 from .label_words import label_lines
@@ -133,6 +135,7 @@ class LabelRule(LabelRuleBase):
     linear: bool = False
     label_weight: FloatArray | None = None
     metadata: RuleMetadata = NO_METADATA
+    n_labels: int = field(init=False, repr=False)
     schema: Schema = field(init=False, repr=False)
     kind: ClassVar[str] = "labels"
     summary: ClassVar[str] = "Predict labels by their scores, at most so many for a row."
@@ -208,7 +211,7 @@ class LabelRule(LabelRuleBase):
         if values is None or values.ndim > 1 or not ((values >= 0) & (values <= 1)).all() or values.size == 0:
             raise InvalidParameter("thresholds", "be a number in [0, 1], or one for each label", shown(thresholds))
         if values.ndim == 0:
-            values = np.full(_checked_count(n_labels, "n_labels"), float(values))
+            values = np.full(read_count(n_labels, "n_labels"), float(values))
         elif n_labels is not None and n_labels != len(values):
             raise InvalidParameter("n_labels", f"be the number of thresholds, {len(values)}", shown(n_labels))
         return cls._by_hand(np.ones(len(values)), -values, labels_per_row, classes, output_names)
@@ -244,8 +247,8 @@ class LabelRule(LabelRuleBase):
         >>> mw.LabelRule.top(2, n_labels=4).predict([[0.1, 0.4, 0.3, 0.3]])
         array([[0, 1, 1, 0]])
         """
-        n_labels = _checked_count(n_labels, "n_labels")
-        k = _checked_count(k, "k")
+        n_labels = read_count(n_labels, "n_labels")
+        k = read_count(k, "k")
         if k > n_labels:
             raise InvalidParameter("k", f"be at most the number of labels, {n_labels}", k, "pass a smaller number")
         return cls._by_hand(np.ones(n_labels), np.zeros(n_labels), (k, k), classes, output_names)
@@ -405,17 +408,11 @@ class LabelRule(LabelRuleBase):
         arrays = ("scale", "offset", "factor", "label_weight")
         return (
             all(getattr(self, name) == getattr(other, name) for name in names)
-            and all(_same_numbers(getattr(self, name), getattr(other, name)) for name in arrays)
+            and all(same_numbers(getattr(self, name), getattr(other, name)) for name in arrays)
             and same_classes(self.classes, other.classes)
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
-
-
-def _same_numbers(left: FloatArray | None, right: FloatArray | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    return np.array_equal(left, right)
 
 
 def _are_numbers(values: Any) -> bool:
@@ -423,9 +420,3 @@ def _are_numbers(values: Any) -> bool:
         return np.asarray(values).dtype.kind in "iuf"
     except ValueError:  # lists of unequal length
         return False
-
-
-def _checked_count(value: Any, name: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidParameter(name, "be a number of labels from 1", shown(value))
-    return int(value)

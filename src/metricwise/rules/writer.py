@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from ..core.errors import InvalidType, argument
+from ..core.errors import InvalidType, argument, mention
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class RuleWriter(Generic[T]):
 
     def labels(self, rule: Any) -> T:
         """Write a rule for very many labels."""
-        budget = f"{self.target} does not support {argument('labels_per_row')}: the labels of a row compete"
+        budget = f"{self.target} does not support {mention('labels_per_row')}, by which the labels of a row compete"
         many = "exports do not support rules for very many labels"
         return self.other(rule, many if rule.labels_per_row is None else budget)
 
