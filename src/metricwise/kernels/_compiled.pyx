@@ -111,6 +111,65 @@ cdef extern from "_partition.h" nogil:
     void mw_shares(int n, const double *z, const double *w, const double *p, const double *mean, double *share,
                    double *away)
 
+cdef extern from "_labels.h" nogil:
+    enum: MW_COVERAGE
+    enum: MW_GAIN
+    enum: MW_DAMPED_GAIN
+    enum: MW_SLOPE
+    enum: MW_DAMPED_SLOPE
+    ctypedef struct mw_labels:
+        const void *values
+        const void *indices
+        const int64_t *indptr
+        const int64_t *rows
+        const double *weight
+        int64_t n_labels
+        int wide_values
+        int wide_indices
+    ctypedef struct mw_label_rule:
+        const double *scale
+        const double *offset
+        ptrdiff_t scale_step
+        ptrdiff_t offset_step
+        const int64_t *fill
+        ptrdiff_t n_fill
+        int64_t low
+        int64_t high
+    ctypedef struct mw_label_scratch:
+        void *held
+        int64_t *picked
+    ctypedef struct mw_label_state:
+        int kind
+        double numerator[4]
+        double denominator[4]
+        double total
+        const double *factor
+        const double *true_rows
+        const double *weight
+        double *tp
+        double *predicted
+        double *table
+    int64_t mw_label_row(const mw_labels *b, ptrdiff_t i)
+    int64_t mw_label_at(const mw_labels *b, int64_t begin, int64_t e)
+    int mw_label_allocate(mw_label_scratch *s, size_t longest, size_t most)
+    ptrdiff_t mw_predict(const mw_labels *b, const mw_label_rule *r, int64_t row, mw_label_scratch *s)
+    int mw_label_check(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, double low, double high, int64_t *where)
+    void mw_label_mark(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, const int64_t *true_begin,
+                       const void *true_labels, int wide)
+    void mw_calibrate_f32(ptrdiff_t n, const float *v, double t, double bias, double floor, float *out)
+    void mw_calibrate_f64(ptrdiff_t n, const double *v, double t, double bias, double floor, double *out)
+    void mw_label_sums(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, double *sums)
+    void mw_label_count(const mw_labels *b, const mw_label_rule *r, ptrdiff_t first, ptrdiff_t last,
+                        mw_label_scratch *s, double *sums)
+    void mw_refresh(const mw_label_state *s, int64_t m)
+    void mw_label_ascend(const mw_labels *b, const mw_label_rule *r, ptrdiff_t n_rows, const mw_label_state *state,
+                         mw_label_scratch *s, int64_t *chosen)
+    void mw_label_true(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, int64_t *counts)
+    void mw_label_thresholds(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, int64_t *next, double *value)
+    void mw_sort_thresholds(int64_t first, int64_t last, const int64_t *label_ptr, double *value)
+    void mw_label_sweep(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, const int64_t *label_ptr,
+                        const double *value, double *sums)
+
 cdef Py_ssize_t _MOST_PARTS = 16  # and so threads
 cdef Py_ssize_t _PART_WORK = 1 << 17  # numbers that a part should at least read
 cdef Py_ssize_t _LEAST_WORK = 1 << 19  # below this a pass is over before another thread is awake
@@ -152,3 +211,4 @@ include "_changes.pxi"
 include "_reading.pxi"
 include "_partition.pxi"
 include "_drawing.pxi"
+include "_labels.pxi"

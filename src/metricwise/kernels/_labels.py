@@ -426,8 +426,8 @@ def label_ascend(
     scale, offset : ndarray of shape (M,), float64
         The table of these counts, likewise.
     chosen : ndarray of shape (n, high), int64
-        What each row that is read is predicted, as the last pass left it: positions of entries, -(label + 2) for a
-        label that is not stored, -1 for none.
+        What each row that is read is predicted, as the last pass left it, and as this one does: by label, positions of
+        entries, -(label + 2) for a label that is not stored; -1 behind them. At first all -1.
     low, high : int
         As in :func:`label_count`; `high` is at least 1.
     fill : ndarray of int64, or None
@@ -465,8 +465,8 @@ def label_ascend(
         at = slice(None) if indices is None else indices[begin:end]
         best = _ranked(scale[at] * eta + offset[at], labels, lambda label: float(offset[label]), low, high, others)
         chosen[i] = -1
-        for rank, (_, label, place) in enumerate(best):
-            chosen[i, rank] = -(label + 2) if place < 0 else begin + place
+        for column, (_, label, place) in enumerate(sorted(best, key=lambda one: one[1])):
+            chosen[i, column] = -(label + 2) if place < 0 else begin + place
             move(label, 0.0 if place < 0 else float(eta[place]), weight)
 
 
