@@ -108,10 +108,11 @@ class LabelProblem:
         assert self.targets is not None
         return LabelJudge(self.targets, self.rows.weight, deal_blocks(self.rows.n_rows, self.clusters, seed))
 
-    @property
+    @cached_property
     def n_unstored(self) -> float:
-        """Weight of the true labels that are not stored."""
-        assert self.targets is not None
+        """Weight of the true labels that are not stored, as far as labels are known."""
+        if self.targets is None:
+            return 0.0
         marked = np.signbit(self.entries.values(self.entries.held_map))
         if self.rows.weight is None:
             return float(len(self.targets.indices) - np.count_nonzero(marked))
