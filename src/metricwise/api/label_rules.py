@@ -46,6 +46,8 @@ def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
     kind = Input.of(rows.input).kind
     names = tuple(map(str, proba.columns)) if is_frame(proba) else None
     read = read_label_rows(proba, kind=kind)
+    if kind == "probabilities":
+        read = read.without_zeros()
     weight = read_row_weight(rows, read.n_rows)
     read = read if weight is None else replace(read, weight=weight)
     targets = None

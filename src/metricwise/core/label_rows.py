@@ -114,6 +114,15 @@ class LabelRows:
             None if self.weight is None else self.weight[rows],
         )
 
+    def without_zeros(self) -> LabelRows:
+        """Return rows of all labels without those of probability 0, if there are any: what sparse rows store."""
+        if self.indices is not None or self.values.all():
+            return self
+        stored = self.values != 0
+        row_ends = np.append(0, np.cumsum(stored))[self.indptr]
+        labels = np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_rows)[stored]
+        return LabelRows(row_ends, labels, self.values[stored], self.n_labels, self.weight)
+
     def block(self, values: NDArray[Any] | None = None, rows: LongArray | None = None) -> kernels.LabelBlock:
         """Return what kernels take: with other values of the entries if given, and some of the rows, by number."""
         values = self.values if values is None else values

@@ -235,7 +235,9 @@ def read_label_targets(y: Any, n_rows: int, n_labels: int) -> LabelTargets:
     values, indices = csr.data[: indptr[-1]], _read_indices(csr.indices[: indptr[-1]])
     _check_indicators(values)
     if len(indices) and not (indices.min() >= 0 and indices.max() < n_labels):
-        raise InvalidParameter("y", f"have labels from 0 to {n_labels - 1}", "others", "check its indices")
+        at = int(np.argmax((indices < 0) | (indices >= n_labels)))
+        got = f"label {indices[at]} in row {int(np.searchsorted(indptr, at, side='right')) - 1}"
+        raise InvalidParameter("y", f"have labels from 0 to {n_labels - 1}", got, "check its indices")
     rows = LabelRows(indptr, indices, values, n_labels)
     falls = np.diff(indices) <= 0
     starts = indptr[1:-1]

@@ -298,12 +298,12 @@ def _kept_cuts(constraint: LabelConstraint, counts: LabelCounts, confidence: flo
     if confidence is None:
         values = constraint.ratio.values(counts)
         return np.asarray((values >= constraint.low - 1e-12) & (values <= constraint.high + 1e-12))
-    from scipy.special import bdtrc
+    from scipy.special import betainc
 
     below = constraint.ratio.denominator
     tried = counts.predicted if below.true == 0 else counts.true
     # The chance of so many hits or more if the share were just at the bound.
-    chance = bdtrc(counts.hits - 1, tried, constraint.low)
+    chance = betainc(np.maximum(counts.hits, 1.0), np.maximum(tried - counts.hits, 0.0) + 1.0, constraint.low)
     return np.asarray(np.where(counts.hits >= 1, chance, 1.0) <= 1.0 - confidence)
 
 

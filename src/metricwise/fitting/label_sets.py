@@ -65,7 +65,7 @@ class SetFit:
         """Return the counts of all rows, with labels if there are any, else as expected."""
         decisions, weight = self.decide(problem), problem.rows.weight
         if problem.targets is not None:
-            return problem.judge(0).counts(decisions)
+            return problem.count_decisions(decisions)
         oracle, _, _ = label_oracle(problem, FitStrategy("expected"), None)
         # Expected hits of given decisions: probabilities of the entries that they choose.
         values = np.abs(problem.entries.values(self.link))

@@ -45,7 +45,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_MAP_ENTRIES = 200_000  # stored entries that fix the two numbers of a map
+_MAP_ENTRIES = 50_000  # stored entries that fix the two numbers of a map
 _MAP_STEPS = 30
 _PRIOR_ENTRIES = 5.0  # by which a map is shrunk towards the probabilities as they are
 _LEAST_TEMPERATURE = 0.05
@@ -107,6 +107,14 @@ class LabelProblem:
         """Return what values decisions by the true labels, with blocks of rows that a seed deals."""
         assert self.targets is not None
         return LabelJudge(self.targets, self.rows.weight, deal_blocks(self.rows.n_rows, self.clusters, seed))
+
+    def count_decisions(self, decisions: LabelSets) -> LabelCounts:
+        """Return the counts of decisions about all rows, by the true labels."""
+        assert self.targets is not None
+        weight = self.rows.weight
+        total = float(self.rows.n_rows if weight is None else weight.sum())
+        hits = decisions.common(self.targets).count(weight)
+        return LabelCounts(hits, decisions.count(weight), self.targets.count(weight), total)
 
     @cached_property
     def n_unstored(self) -> float:
@@ -307,6 +315,11 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
+        if problem.targets is not None and problem.budget.low > 0:
+            # A label that fills a row up is a hit if it is true and not stored.
+            return problem.count_decisions(self.decide(problem))
+        if self.search is not None and self.search.counts is not None:
+            return self.search.counts
         block = problem.rows.block(problem.entries.values(self.link))
         kind: Literal["labels", "expected"] = "labels" if problem.labelled else "expected"
         return LabelOracle(block, problem.budget, kind, problem.labels_true(), self.factor).count([self.table])[0]

@@ -98,6 +98,8 @@ class LabelGoal:
 def read_label_goal(spec: GoalSpec, schema: Schema, targets: LabelSets | None) -> LabelGoal:
     """Read a goal for rows with these labels; what such rules do not have is refused by name."""
     _refuse(spec)
+    if are_several(spec.metric):
+        raise _refuse_several(spec.metric)
     n_labels = schema.n_outputs
     aims = read_label_aims(spec.metric, spec, n_labels, targets)
     ((name, (metric, aim)),) = aims.items()
@@ -187,17 +189,21 @@ def read_label_aims(
 def _metric_aim(metric: Any, spec: GoalSpec, weight: FloatArray | None) -> LabelAim:
     """Return the aim of a metric of one confusion matrix."""
     if are_several(metric):
-        raise InvalidParameter(
-            "metric",
-            "be one metric for all labels with sparse probabilities or labels_per_row",
-            shown(metric),
-            f"weigh labels by {mention('output_weight')}",
-        )
+        raise _refuse_several(metric)
     if spec.average is not None:
         check_average(spec.average)
     resolved: Resolved = to_maximise(resolve(metric, _KIND, spec.average, pos_label=spec.pos_label, wanted_only=True))
     _check_metric(resolved.metric)
     return MetricAim(resolved.metric, resolved.average, resolved.name, weight, resolved.support_weighted)
+
+
+def _refuse_several(metric: Any) -> InvalidParameter:
+    return InvalidParameter(
+        "metric",
+        f"be one metric for all labels with sparse probabilities or {mention('labels_per_row')}",
+        shown(metric),
+        f"weigh labels by {mention('output_weight')}",
+    )
 
 
 def _check_metric(metric: Metric) -> None:

@@ -171,6 +171,10 @@ class LabelAim(ABC):
     def value(self, counts: LabelCounts) -> float:
         """Return the value of counts of labels."""
 
+    def expected_value(self, counts: LabelCounts) -> float:
+        """Return the value that is expected of rows with these expected counts."""
+        return self.value(counts)
+
     @abstractmethod
     def table(self, counts: LabelCounts) -> LabelTable:
         """Return the table of slopes of the value at some counts."""
@@ -344,6 +348,10 @@ class CoverageAim(LabelAim):
     def value(self, counts: LabelCounts) -> float:
         """Return the share of labels with a hit."""
         return float(self._shares(len(counts.hits)) @ self.by_label(counts))
+
+    def expected_value(self, counts: LabelCounts) -> float:
+        """Return the share of labels that are expected to have a hit."""
+        return float(self._shares(len(counts.hits)) @ -np.expm1(-counts.hits))
 
     def table(self, counts: LabelCounts) -> LabelTable:
         """Return by how much the chance of a hit rises."""

@@ -18,7 +18,7 @@ from .. import kernels
 from ..core.budget import Budget
 from ..metrics.label_aims import LabelCounts, LabelTable
 
-__all__ = ["Ascent", "LabelOracle", "Sweep", "fill_labels"]
+__all__ = ["Ascent", "BothCounts", "LabelOracle", "Sweep", "fill_labels"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,6 +26,7 @@ IntArray = NDArray[np.int64]
 # Labels weigh n / (n + 5) beside probabilities in blended counts, n being a label's true rows. On six sets of
 # probabilities (159 to 100,000 labels) 5 was best or within the noise for macro-F1 among 1, 2, 5, 10 and 20.
 PSEUDO_POSITIVES = 5.0
+_NO_LABELS = np.zeros(0, dtype=np.int64)
 
 
 class Sweep(NamedTuple):
@@ -47,6 +48,13 @@ class Ascent(NamedTuple):
     chosen: IntArray
 
 
+class BothCounts(NamedTuple):
+    """Counts as an oracle has them, and by labels; the same without labels."""
+
+    counted: LabelCounts
+    by_labels: LabelCounts
+
+
 def fill_labels(offset: FloatArray, n_labels: int, budget: Budget, longest_row: int) -> IntArray:
     """Return the labels that may be predicted without a stored entry, the largest offset first, ties by position.
 
@@ -60,7 +68,7 @@ def fill_labels(offset: FloatArray, n_labels: int, budget: Budget, longest_row: 
         The most entries that a row stores: so many of the first labels may be stored, and are passed over.
     """
     if not budget.is_limited or (budget.low == 0 and float(offset.max(initial=-np.inf)) <= 0):
-        return np.zeros(0, dtype=np.int64)
+        return _NO_LABELS
     n_needed = min(budget.high + longest_row, n_labels)
     if len(offset) == 1:
         return np.arange(n_needed, dtype=np.int64)
@@ -130,6 +138,8 @@ class LabelOracle:
     @cached_property
     def true(self) -> FloatArray:
         """True rows of each label as this oracle counts them, (M,)."""
+        if self.confusion == "labels" and self.labels_true is not None:
+            return self.labels_true
         expected = self.factors * self.sums[:, 0]
         if self.labels_true is None:
             return expected
@@ -151,27 +161,22 @@ class LabelOracle:
         vars(other)["sums"] = self.sums
         return other
 
-    def _count(self, tables: Sequence[LabelTable]) -> FloatArray:
-        fills = [fill_labels(table.offset, self.n_labels, self.budget, self.longest_row) for table in tables]
-        return kernels.label_count(self.block, list(tables), self.budget.low, self.budget.high, fills)
-
     def count(self, tables: Sequence[LabelTable]) -> list[LabelCounts]:
         """Return the counts of rules by tables, in one pass over the rows."""
-        sums = self._count(tables)
-        return [
-            LabelCounts(self._mixed(hits, self.factors * expected), predicted, self.true, self.total)
-            for expected, hits, predicted in sums.transpose(0, 2, 1)
-        ]
+        return [counts.counted for counts in self.count_both(tables)]
 
-    def count_both(self, tables: Sequence[LabelTable]) -> tuple[list[LabelCounts], list[LabelCounts]]:
-        """Return the counts as this oracle has them, and with labels."""
-        assert self.labels_true is not None
-        sums = self._count(tables).transpose(0, 2, 1)
-        own = [
-            LabelCounts(self._mixed(hits, self.factors * expected), predicted, self.true, self.total)
-            for expected, hits, predicted in sums
-        ]
-        return own, [LabelCounts(hits, predicted, self.labels_true, self.total) for _, hits, predicted in sums]
+    def count_both(self, tables: Sequence[LabelTable]) -> list[BothCounts]:
+        """Return the counts of rules by tables, as this oracle counts and by labels, in one pass over the rows."""
+        fills = [fill_labels(table.offset, self.n_labels, self.budget, self.longest_row) for table in tables]
+        sums = kernels.label_count(self.block, list(tables), self.budget.low, self.budget.high, fills)
+        out = []
+        for expected, hits, predicted in sums.transpose(0, 2, 1):
+            counted = LabelCounts(self._mixed(hits, self.factors * expected), predicted, self.true, self.total)
+            by_labels = counted
+            if self.labels_true is not None and self.confusion != "labels":
+                by_labels = LabelCounts(hits, predicted, self.labels_true, self.total)
+            out.append(BothCounts(counted, by_labels))
+        return out
 
     def ascend(
         self, form: kernels.LabelForm, weight: FloatArray, start: LabelTable, n_passes: int, *, true: FloatArray
@@ -196,9 +201,12 @@ class LabelOracle:
         hits, predicted = np.zeros(self.n_labels), np.zeros(self.n_labels)
         scale, offset = start.scale.copy(), start.offset.copy()
         chosen = np.full((self.n_rows, self.budget.high), -1, dtype=np.int64)
-        fill = fill_labels(offset, self.n_labels, self.budget, self.longest_row)
         budget = self.budget
-        for _ in range(n_passes):
+        # Rows that store too few labels get those that it costs least: at first, the rarest.
+        fill = fill_labels(-true, self.n_labels, budget, self.longest_row) if budget.low else _NO_LABELS
+        for n_done in range(n_passes):
+            if n_done:
+                fill = fill_labels(offset, self.n_labels, budget, self.longest_row)
             kernels.label_ascend(
                 self.block,
                 form,

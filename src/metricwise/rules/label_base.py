@@ -18,7 +18,7 @@ from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ..core.inputs import Input
 from ..core.label_rows import CALIBRATION_FLOOR, MAX_LABELS, Budget, LabelRows, read_labels_per_row
-from ..core.labels import python_labels, shared
+from ..core.labels import are_one, python_labels, shared
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.label_rows import csr_like, is_sparse, read_label_rows
@@ -366,7 +366,7 @@ def _read_pair(classes: Any, n_labels: int) -> tuple[NDArray[Any], ...]:
     else:
         each = shared(items)
         pair, n_given = each[0], len(each)
-        if any(labels is not pair for labels in each):
+        if not are_one(each):
             _refuse_pair(classes)
     if n_given != n_labels:
         raise InvalidParameter("classes", f"be one pair, or one for each of {n_labels} labels", f"{n_given} pairs")

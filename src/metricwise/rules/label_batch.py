@@ -174,7 +174,10 @@ def _decide_in_turn(
     rows: LabelRows, form: BatchForm, budget: Budget, factor: FloatArray, weight: FloatArray
 ) -> Decided:
     """Decide row after row by what its labels add to all other rows, three times."""
-    block, (low, high) = rows.block(), budget
+    low, high = budget
+    if low > 0 or form.rises_alone:
+        rows = _without_zeros(rows)  # so that dense rows are filled up as sparse ones are
+    block = rows.block()
     if not form.rises_alone:  # then no more than its stored labels are predicted for a row
         high = min(high, max(low, rows.longest, 1))
     arrays, total = form.arrays, float(rows.n_rows)
@@ -188,6 +191,16 @@ def _decide_in_turn(
             block, arrays, factor, true, weight, tp, predicted, scale, offset, chosen, low, high, fill, total
         )
     return _chosen_labels(rows, chosen)
+
+
+def _without_zeros(rows: LabelRows) -> LabelRows:
+    """Return rows without entries of probability 0, which is what labels have that are not stored."""
+    kept = rows.values != 0
+    if kept.all():
+        return rows
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept, dtype=np.int64)])[rows.indptr]
+    indices = np.flatnonzero(kept) % rows.n_labels if rows.indices is None else rows.indices[kept]
+    return LabelRows(indptr, indices, rows.values[kept], rows.n_labels, rows.weight)
 
 
 def _fill(offset: FloatArray, low: int, count: int, n_labels: int) -> LongArray | None:

@@ -49,7 +49,7 @@ def label_set_lines(rule: Any) -> list[str]:
     negative, positive = (repr(label) for label in python_labels(rule.classes[0]))
     beta = float(np.sqrt(rule.beta2))
     metric = "Jaccard" if rule.jaccard else "F1" if beta == 1 else f"F-beta (beta {beta:.4g})"
-    budget = "" if rule.labels_per_row is None else f", {budget_words(rule.labels_per_row)}"
+    budget = "" if rule.labels_per_row is None else f", {budget_words(rule.labels_per_row)},"
     lines = [
         f"{labels_of(rule.n_labels)}: {positive} for the most probable ones of a row, else {negative}; as many{budget} "
         f"as have the highest expected {metric} of the row.",
