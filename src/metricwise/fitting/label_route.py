@@ -22,7 +22,7 @@ from ..rules.metadata import RuleMetadata
 from ..solvers.result import Certificate, Outcome
 from .label_constraints import fit_every_label, fit_pooled
 from .labels import LabelProblem, LabelSelection, baseline_fit, fit_labels, select_labels
-from .metadata import with_estimates
+from .metadata import loss_names, with_estimates
 from .selection import describe_choice
 from .solving import FittedRule
 
@@ -205,6 +205,8 @@ def _metadata(task: LabelTask, name: str, value: float, baseline: float) -> Rule
             "subject_to": [constraint.name for constraint in task.constraints],
             "confidence": task.confidence,
         }
+    aims = {aim.name: aim, **problem.record}
+    metrics = {key: one.metric for key, one in aims.items() if isinstance(one, MetricAim)}
     return RuleMetadata(
         metric=aim.name,
         average=aim.average,
@@ -213,6 +215,7 @@ def _metadata(task: LabelTask, name: str, value: float, baseline: float) -> Rule
         recipe=name,
         value=value,
         baseline=baseline,
+        losses=loss_names(metrics) or None,
         **constrained,
     )
 
