@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..inference.label_summary import LabelSummary
 from ..rules.label_base import LabelRuleBase
 from ..rules.label_words import budget_words
-from .text import number
+from .text import metric_losses, number, shown_metric
 
 __all__ = ["baseline_words", "label_facts", "label_tables"]
 
@@ -53,7 +53,7 @@ def label_tables(rule: LabelRuleBase, labels: LabelSummary) -> dict[str, Any]:
     never = labels.never_predicted
     of_true = gain[labels.true > 0]
     return {
-        "metric": labels.metric,
+        "metric": shown_metric(labels.metric, metric_losses(rule)),
         "n_labels": labels.n_labels,
         "n_true": int(np.count_nonzero(labels.true > 0)),
         "least_true": least,

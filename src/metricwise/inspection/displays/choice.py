@@ -42,7 +42,7 @@ def display_of(solution: View) -> Any:
     """
     by_label = getattr(solution, "by_label", None)  # anything may be passed, and is refused below
     if by_label is not None:
-        return LabelGainsDisplay.of_summary(by_label)
+        return LabelGainsDisplay.of_summary(by_label, solution.rule)
     details = details_of(solution)
     alone = details.rule.n_outputs == 1
     kinds: list[Any] = [MetricCurveDisplay] if details.curve is not None else []

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...inference.label_summary import LabelGroup, LabelSummary
-from ..text import number
-from ..view import View
+from ..text import metric_losses, number, shown_metric
+from ..view import Rule, View
 from ._style import GREY, RULE, WORSE, bare, legend, mark_argmax, mark_rule, new_axes, short
 
 __all__ = ["LabelGainsDisplay"]
@@ -53,9 +53,9 @@ class LabelGainsDisplay:
     metric: str
 
     @classmethod
-    def of_summary(cls, labels: LabelSummary) -> Self:
+    def of_summary(cls, labels: LabelSummary, rule: Rule) -> Self:
         """Return the display of counts of labels, without drawing it."""
-        return cls(labels.by_frequency(), labels.metric)
+        return cls(labels.by_frequency(), shown_metric(labels.metric, metric_losses(rule)))
 
     @classmethod
     @entry_point()
@@ -84,7 +84,7 @@ class LabelGainsDisplay:
                 f"one of a {type(solution.rule).__name__}",
                 "use GainsDisplay",
             )
-        return cls.of_summary(solution.by_label).plot(ax=ax, **kwargs)
+        return cls.of_summary(solution.by_label, solution.rule).plot(ax=ax, **kwargs)
 
     @entry_point("{class}")
     def plot(self, ax: Any = None) -> Self:
