@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
+from threadpoolctl import threadpool_limits
 
 from metricwise.kernels import _label_sets, _numpy
 from profiles import examples
@@ -13,9 +14,7 @@ try:
     from metricwise.kernels import _compiled
 except ImportError:
     _compiled = None
-needs_compiled = pytest.mark.skipif(
-    not hasattr(_compiled, "label_set_sizes"), reason="the compiled kernels are not built"
-)
+needs_compiled = pytest.mark.skipif(_compiled is None, reason="the compiled kernels are not built")
 
 METRICS = {"F0.5": (0.25, False), "F1": (1.0, False), "F2": (4.0, False), "Jaccard": (1.0, True)}
 seeds = st.integers(0, 2**32 - 1)
@@ -261,6 +260,20 @@ def test_factors_signs_types_and_rows(twin, metric, seed):
         assert value == value_at(twin, p, size, metric, 0.5, rate[row])
 
 
+def test_numbers_that_cannot_be_are_refused(twin, metric):
+    row = one_row([0.2, 0.4])
+    for rate in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="finite and at least 0"):
+            twin.label_set_sizes(*row, *metric, 0.0, rate, 0, -1, None)
+    with pytest.raises(ValueError, match="one for each row"):
+        twin.label_set_sizes(*row, *metric, 0.0, np.zeros(2), 0, -1, None)
+    for sizes in (np.array([-1]), np.array([1, 1])):
+        with pytest.raises(ValueError, match="one for each row that is read"):
+            twin.label_set_values(*row, sizes, *metric, 0.0, 0.0, None)
+        with pytest.raises(ValueError, match="one for each row that is read"):
+            twin.label_set_choose(*row[:3], 2, None, sizes, None)
+
+
 # ----------------------------------------------------------------------------------------------------------- the labels
 
 
@@ -346,6 +359,22 @@ def test_twins_agree_on_many_rows(metric):
     np.testing.assert_array_equal(one, other)
     one, other = (twin.label_set_choose(*arrays, 80, None, sizes, None) for twin in (_numpy, _compiled))
     np.testing.assert_array_equal(one[1], other[1])
+
+
+@needs_compiled
+def test_any_number_of_threads_gives_the_same(metric):
+    values, indices, indptr = draw_rows(4, n=4000, longest=60, n_labels=80, dtype=np.float32, index=np.int32)
+
+    def results():
+        sizes = _compiled.label_set_sizes(values, indices, indptr, None, *metric, 0.0, 0.2, 1, -1, None)
+        worth = _compiled.label_set_values(values, indices, indptr, None, sizes, *metric, 0.0, 0.2, None)
+        return sizes, worth, *_compiled.label_set_choose(values, indices, indptr, 80, None, sizes, None)
+
+    many = results()
+    with threadpool_limits(1, user_api="openmp"):
+        alone = results()
+    for one, other in zip(many, alone, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @needs_compiled

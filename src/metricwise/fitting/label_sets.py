@@ -1,23 +1,37 @@
-"""Fits rules that predict the best set of labels of each row, for averages over instances. Must not know user input."""
+"""Fits rules that predict the best set of labels of each row, for averages over instances.
+
+Labels of a row are taken as independent, which they are not: the rule by weights, which is fitted to the
+micro-average, stays a candidate. Must not know user input.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.budget import NO_BUDGET
+from ..core.label_rows import LabelRows
 from ..core.label_sets import LabelSets
-from ..metrics.label_aims import LabelCounts
-from ..oracles.problem import FitStrategy
+from ..core.notes import NoteKind, note_list
+from ..core.schema import second_is_positive
+from ..data.sources.memory import MemorySource
+from ..metrics.label_aims import LabelCounts, MetricAim, set_metric
+from ..oracles.problem import FitStrategy, Problem
 from ..rules.label_sets import LabelSetRule
 from ..rules.metadata import RuleMetadata
 from ..solvers.labels import LabelSearch, baseline_table
-from ..solvers.result import Outcome
-from .labels import EntryMap, LabelProblem, label_oracle
+from ..solvers.result import Certificate, Outcome
+from .labels import EntryMap, LabelProblem, label_oracle, select_labels
+from .metadata import metadata_of
+from .selection import describe_choice
+from .solving import FitTask, FittedRule
 
-__all__ = ["SetFit", "fit_sets"]
+__all__ = ["SetFit", "better_sets", "fit_sets"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -111,3 +125,78 @@ def fit_sets(
         missing = float(unstored.sum()) / max(oracle.total, 1e-300)
     search = LabelSearch(baseline_table(), np.nan, Outcome.LOCAL, _STATUS)
     return SetFit(*metric, link, oracle.factor, missing, search)
+
+
+# ------------------------------------------------------------------------------- beside rules of the ordinary route
+
+
+@dataclass(frozen=True, eq=False)
+class _SetFitter:
+    """A way to fit sets, by its name."""
+
+    name: str
+    fit: Callable[[LabelProblem, IntArray | None], SetFit]
+
+
+def better_sets(task: FitTask, fitted: FittedRule) -> FittedRule:
+    """Return the rule of sets if it is expected to be better on new rows than what was fitted, else that.
+
+    Both are valued on rows that they were not fitted to.
+    """
+    problem = label_problem_of(task.problem)
+    metric = None if problem is None else set_metric(task.problem.aim.metric)
+    if problem is None or metric is None or fitted.value_on_new_rows is None:
+        return fitted
+    fitters = [
+        _SetFitter(f"{words}sets", partial(_fit_recipe, metric, FitStrategy("expected", recalibrate)))
+        for words, recalibrate in (("recalibrated + ", True), ("", False))
+    ]
+    selection = select_labels(problem, fitters, task.seed, task.stage)
+    candidates = (*fitted.candidates, *selection.candidates)
+    if selection.chosen is None or selection.value.estimate <= fitted.value_on_new_rows.estimate:
+        return replace(fitted, candidates=candidates)
+    task.stage("fitting all rows")
+    chosen = fitters[selection.chosen]
+    fit = chosen.fit(problem, None)
+    value = problem.judge(0).value(problem.aim, fit.decide(problem))
+    metadata = metadata_of(task.problem).updated(recipe=chosen.name, value=value, baseline=fitted.baseline)
+    text = describe_choice(chosen.name, selection.gain, candidates, "Argmax")
+    return replace(
+        fitted,
+        rule=fit.rule(problem, metadata, is_bounded=False),
+        value=value,
+        confusion=fit.count(problem).confusion(),
+        certificate=Certificate(value),
+        outcome=Outcome.LOCAL,
+        notes=(*note_list(NoteKind.OUTCOME, _STATUS), *note_list(NoteKind.SELECTION, text)),
+        history=(value,),
+        gain=selection.gain,
+        value_on_new_rows=selection.value,
+        threshold_range=None,
+        candidates=candidates,
+    )
+
+
+def _fit_recipe(
+    metric: tuple[float, bool, float], recipe: FitStrategy, problem: LabelProblem, rows: IntArray | None
+) -> SetFit:
+    return fit_sets(problem, metric, recipe, rows)
+
+
+def label_problem_of(problem: Problem) -> LabelProblem | None:
+    """Return the same rows as labels of 0 and 1; None if they are anything else."""
+    source, schema = problem.source, problem.schema
+    if not isinstance(source, MemorySource) or schema.n_extra or schema.n_groups > 1 or schema.input.is_logits:
+        return None
+    rows = source.rows
+    plain = rows.codes is not None and rows.frequency is None and rows.repeats is None and problem.prior is None
+    if not plain or rows.codes is None or not (schema.n_classes == 2).all() or not second_is_positive(schema.classes):
+        return None
+    if rows.codes.min(initial=0) < 0 or schema.normalize or problem.aim.output_weight.std() > 0:
+        return None
+    columns = np.stack([rows.proba.positive_column(m) for m in range(schema.n_outputs)], axis=1)
+    ends = np.append(0, np.cumsum((rows.codes > 0).sum(axis=1)))
+    targets = LabelSets(ends, np.nonzero(rows.codes)[1], schema.n_outputs)
+    aim = MetricAim(problem.aim.metric, "instance", problem.aim.name)
+    clusters = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].astype(np.int64)
+    return LabelProblem(LabelRows.of_array(columns, rows.weight), schema, targets, aim, NO_BUDGET, {}, clusters)
