@@ -14,13 +14,13 @@ from ..core.label_sets import LabelSets
 from ..core.progress import Progress
 from ..core.schema import Schema
 from ..data.frames import is_frame
-from ..data.label_rows import is_sparse, read_label_rows, read_label_targets
+from ..data.label_rows import is_sparse, join_pieces, read_label_rows, read_label_targets
 from ..data.row_spec import RowSpec
 from ..data.weights import read_groups, read_row_weight
 from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task
 from ..fitting.labels import LabelProblem
 from ..fitting.strategy import Strategy
-from ..goals.labels import LabelGoal, is_in_pieces, read_label_goal
+from ..goals.labels import LabelGoal, read_label_goal
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy
 from .results import Solution
@@ -28,21 +28,10 @@ from .results import Solution
 __all__ = ["find_label_rule", "label_recipes", "open_label_problem", "open_labels"]
 
 
-def _joined(pieces: Any, parameter: str) -> Any:
-    """Return sparse pieces as one array."""
-    from scipy import sparse
-
-    widths = {piece.shape[1] for piece in pieces}
-    if len(widths) > 1:
-        raise InvalidParameter(parameter, "be pieces with the same number of columns", shown(sorted(widths)))
-    return sparse.vstack([piece.tocsr() for piece in pieces], format="csr")
-
-
 def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
     """Read probabilities and labels, and what is known of the labels."""
     _refuse(rows)
-    proba = _joined(rows.proba, "proba") if is_in_pieces(rows.proba) else rows.proba
-    y = _joined(rows.y, "y") if is_in_pieces(rows.y) else rows.y
+    proba, y = join_pieces(rows.proba, "proba"), join_pieces(rows.y, "y")
     kind = Input.of(rows.input).kind
     names = tuple(map(str, proba.columns)) if is_frame(proba) else None
     read = read_label_rows(proba, kind=kind)
@@ -105,7 +94,7 @@ def _refuse(rows: RowSpec) -> None:
 def open_label_problem(rows: RowSpec, spec: GoalSpec) -> tuple[LabelProblem, LabelGoal]:
     """Open rows of very many labels and read the goal for them."""
     read, targets, schema = open_labels(rows)
-    goal = read_label_goal(spec, schema, targets)
+    goal = read_label_goal(spec, schema, targets, read.weight)
     clusters = None if rows.clusters is None else read_groups(rows.clusters, read.n_rows).astype(np.int64)
     problem = LabelProblem(read, schema, targets, goal.aim, goal.budget, goal.record, clusters)
     return problem, goal

@@ -59,6 +59,12 @@ class LabelSets:
         of_rows = None if weight is None else weight[self.rows]
         return np.bincount(self.indices, of_rows, minlength=self.n_labels).astype(np.float64)
 
+    def row_sums(self, label_weight: FloatArray | None = None) -> FloatArray:
+        """Return the weight of the labels of each row, (N,); None: their number."""
+        if label_weight is None:
+            return self.sizes.astype(np.float64)
+        return np.bincount(self.rows, label_weight[self.indices], minlength=self.n_rows).astype(np.float64)
+
     def common(self, other: LabelSets) -> LabelSets:
         """Return the labels that each row has in both."""
         keys, others = (labels.rows * self.n_labels + labels.indices for labels in (self, other))

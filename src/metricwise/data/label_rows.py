@@ -19,7 +19,7 @@ from .frames import as_array, is_frame, refuse_lazy
 from .logits import NO_INPUT, Remedies
 from .probabilities import read_proba
 
-__all__ = ["as_csr", "csr_like", "is_sparse", "read_label_rows", "read_label_targets"]
+__all__ = ["as_csr", "csr_like", "is_in_pieces", "is_sparse", "join_pieces", "read_label_rows", "read_label_targets"]
 
 LongArray = NDArray[np.int64]
 
@@ -31,6 +31,23 @@ _TARGET_ROWS = 1 << 12  # rows of a dense indicator matrix that are compared at 
 def is_sparse(values: Any) -> bool:
     """Whether `values` is a sparse matrix or array, of SciPy or of a library that converts to it."""
     return hasattr(values, "tocsr") and not isinstance(values, type)
+
+
+def is_in_pieces(values: Any) -> bool:
+    """Whether probabilities or labels are sparse pieces, one below the other."""
+    return isinstance(values, (list, tuple)) and len(values) > 0 and all(is_sparse(piece) for piece in values)
+
+
+def join_pieces(values: Any, parameter: str) -> Any:
+    """Return sparse pieces as one array; anything else as it is."""
+    from scipy import sparse
+
+    if not is_in_pieces(values):
+        return values
+    widths = {piece.shape[1] for piece in values}
+    if len(widths) > 1:
+        raise InvalidParameter(parameter, "be pieces with the same number of columns", shown(sorted(widths)))
+    return sparse.vstack([piece.tocsr() for piece in values], format="csr")
 
 
 def as_csr(values: Any, parameter: str) -> Any:
@@ -204,8 +221,8 @@ def _refuse_entry(rows: LabelRows, reason: int, entry: int, kind: str, remedies:
 # ------------------------------------------------------------------------------------------------------- true labels
 
 
-def read_label_targets(y: Any, n_rows: int, n_labels: int) -> LabelTargets:
-    """Read the true labels of rows of very many labels.
+def read_label_targets(y: Any, n_rows: int, n_labels: int, parameter: str = "y") -> LabelTargets:
+    """Read the true labels of rows of very many labels, or decisions about them.
 
     Parameters
     ----------
@@ -213,6 +230,8 @@ def read_label_targets(y: Any, n_rows: int, n_labels: int) -> LabelTargets:
         An indicator matrix of 0 and 1, or False and True; entries that are not stored are 0.
     n_rows, n_labels : int
         N and M, as in the probabilities.
+    parameter : str, default="y"
+        What it was given as, for error messages.
 
     Returns
     -------
@@ -226,24 +245,24 @@ def read_label_targets(y: Any, n_rows: int, n_labels: int) -> LabelTargets:
     >>> targets.indptr.tolist(), targets.indices.tolist()
     ([0, 2, 2], [0, 2])
     """
-    refuse_lazy(y, "y")
+    refuse_lazy(y, parameter)
     if not is_sparse(y):
-        return _read_dense_targets(y, n_rows, n_labels)
-    csr = as_csr(y, "y")
-    _check_target_shape(csr.shape, n_rows, n_labels)
-    indptr = _read_indptr(csr, "y")
+        return _read_dense_targets(y, n_rows, n_labels, parameter)
+    csr = as_csr(y, parameter)
+    _check_target_shape(csr.shape, n_rows, n_labels, parameter)
+    indptr = _read_indptr(csr, parameter)
     values, indices = csr.data[: indptr[-1]], _read_indices(csr.indices[: indptr[-1]])
-    _check_indicators(values)
+    _check_indicators(values, parameter)
     if len(indices) and not (indices.min() >= 0 and indices.max() < n_labels):
         at = int(np.argmax((indices < 0) | (indices >= n_labels)))
         got = f"label {indices[at]} in row {int(np.searchsorted(indptr, at, side='right')) - 1}"
-        raise InvalidParameter("y", f"have labels from 0 to {n_labels - 1}", got, "check its indices")
+        raise InvalidParameter(parameter, f"have labels from 0 to {n_labels - 1}", got, "check its indices")
     rows = LabelRows(indptr, indices, values, n_labels)
     falls = np.diff(indices) <= 0
     starts = indptr[1:-1]
     falls[starts[(starts > 0) & (starts < len(indices))] - 1] = False
     if falls.any():
-        indices, order = _sorted(rows, "y")
+        indices, order = _sorted(rows, parameter)
         values = values[order]
     if len(values) and not values.all():
         kept = np.append(0, np.cumsum(values != 0, dtype=np.int64))
@@ -251,40 +270,40 @@ def read_label_targets(y: Any, n_rows: int, n_labels: int) -> LabelTargets:
     return LabelTargets(indptr, indices)
 
 
-def _read_dense_targets(y: Any, n_rows: int, n_labels: int) -> LabelTargets:
+def _read_dense_targets(y: Any, n_rows: int, n_labels: int, parameter: str) -> LabelTargets:
     if has_masked(y):
-        _refuse_missing(int(np.argwhere(np.ma.getmaskarray(y))[0][0]))
+        _refuse_missing(parameter, int(np.argwhere(np.ma.getmaskarray(y))[0][0]))
     array = as_array(y)
-    _check_target_shape(array.shape, n_rows, n_labels)
+    _check_target_shape(array.shape, n_rows, n_labels, parameter)
     counts, indices = [np.zeros(1, dtype=np.int64)], []
     narrow = np.int32 if n_labels <= np.iinfo(np.int32).max else np.int64
     for start in range(0, n_rows, _TARGET_ROWS):
         part = array[start : start + _TARGET_ROWS]
-        _check_indicators(part.reshape(-1), n_labels, start)
+        _check_indicators(part.reshape(-1), parameter, n_labels, start)
         row, label = np.nonzero(part)
         counts.append(np.bincount(row, minlength=len(part)))
         indices.append(label.astype(narrow))
     return LabelTargets(np.cumsum(np.concatenate(counts), dtype=np.int64), np.concatenate(indices))
 
 
-def _check_target_shape(shape: tuple[int, ...], n_rows: int, n_labels: int) -> None:
+def _check_target_shape(shape: tuple[int, ...], n_rows: int, n_labels: int, parameter: str) -> None:
     if tuple(shape) != (n_rows, n_labels):
         raise InvalidParameter(
-            "y",
+            parameter,
             f"have the shape of proba, {(n_rows, n_labels)}",
             f"shape {tuple(shape)}",
             "pass a 0/1 matrix with a row for each row of proba and a column for each label",
         )
 
 
-def _check_indicators(values: NDArray[Any], width: int = 0, first_row: int = 0) -> None:
+def _check_indicators(values: NDArray[Any], parameter: str, width: int = 0, first_row: int = 0) -> None:
     """Refuse what is neither 0 nor 1; `width` is that of dense rows, whose positions messages tell."""
     if values.dtype.kind == "b":
         return
     if values.dtype.kind in "fO":
         _, missing = split_missing(values)
         if missing.any():
-            _refuse_missing(first_row + int(np.argmax(missing)) // width if width else None)
+            _refuse_missing(parameter, first_row + int(np.argmax(missing)) // width if width else None)
     if values.dtype.kind in "fiuO":
         wrong = np.flatnonzero(~((values == 0) | (values == 1)))
         if not len(wrong):
@@ -293,17 +312,17 @@ def _check_indicators(values: NDArray[Any], width: int = 0, first_row: int = 0) 
     else:
         got = f"entries of type {values.dtype}"
     raise InvalidParameter(
-        "y",
+        parameter,
         "be 0 or 1, or False or True, for every label",
         got,
         "pass an indicator matrix, as from sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)",
     )
 
 
-def _refuse_missing(row: int | None) -> NoReturn:
+def _refuse_missing(parameter: str, row: int | None) -> NoReturn:
     where = "" if row is None else f" in row {row}"
     raise InvalidParameter(
-        "y",
+        parameter,
         f"not have missing labels, because {_NEEDS_ALL}",
         f"a missing label{where}",
         "drop such rows, or pass 0 for labels that are known to be absent",

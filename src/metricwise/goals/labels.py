@@ -14,19 +14,27 @@ from ..core.errors import InvalidParameter, argument, mention, shown, warn
 from ..core.label_rows import read_labels_per_row
 from ..core.label_sets import LabelSets
 from ..core.schema import Schema
-from ..data.label_rows import is_sparse
+from ..data.label_rows import is_in_pieces, is_sparse
 from ..data.row_spec import RowSpec
 from ..data.weights import read_output_weight
 from ..metrics.averages import check_average
 from ..metrics.base import Metric
 from ..metrics.label_aims import LabelAim, MetricAim, RatioTerms
-from ..metrics.label_metrics import LabelMetric, read_label_metric
+from ..metrics.label_metrics import LabelMetric, RecallAt, read_label_metric
 from ..metrics.resolution import Resolved, resolve, to_maximise
 from .constraint_text import EVERY_LABEL, ConstraintSpec, read_constraints
 from .for_outputs import are_for_outputs
+from .judged import list_metrics
 from .spec import GoalSpec
 
-__all__ = ["LabelConstraint", "LabelGoal", "is_in_pieces", "is_of_labels", "read_label_aims", "read_label_goal"]
+__all__ = [
+    "LabelConstraint",
+    "LabelGoal",
+    "is_of_labels",
+    "judged_label_aims",
+    "read_label_aims",
+    "read_label_goal",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -40,11 +48,6 @@ def is_of_labels(rows: RowSpec, goal: Any) -> bool:
     if not isinstance(goal, GoalSpec):
         return False
     return goal.labels_per_row is not None or _of_rows(goal.metric) is not None
-
-
-def is_in_pieces(proba: Any) -> bool:
-    """Whether probabilities or labels are sparse pieces, one below the other."""
-    return isinstance(proba, (list, tuple)) and len(proba) > 0 and all(is_sparse(piece) for piece in proba)
 
 
 def _of_rows(metric: Any) -> LabelMetric | None:
@@ -95,13 +98,15 @@ class LabelGoal:
     confidence: float | None = None
 
 
-def read_label_goal(spec: GoalSpec, schema: Schema, targets: LabelSets | None) -> LabelGoal:
-    """Read a goal for rows with these labels; what such rules do not have is refused by name."""
+def read_label_goal(
+    spec: GoalSpec, schema: Schema, targets: LabelSets | None, row_weight: FloatArray | None = None
+) -> LabelGoal:
+    """Read a goal for rows with these labels and weights; what such rules do not have is refused by name."""
     _refuse(spec)
     if are_several(spec.metric):
         raise _refuse_several(spec.metric)
     n_labels = schema.n_outputs
-    aims = read_label_aims(spec.metric, spec, n_labels, targets)
+    aims = read_label_aims(spec.metric, spec, n_labels, targets, row_weight)
     ((name, (metric, aim)),) = aims.items()
     budget = _read_budget(spec.labels_per_row, metric, n_labels)
     if aim.is_coverage and not budget.is_limited:
@@ -113,7 +118,7 @@ def read_label_goal(spec: GoalSpec, schema: Schema, targets: LabelSets | None) -
         )
     if isinstance(aim, MetricAim) and aim.metric.traits.degenerate and not budget.is_limited and not spec.constrained:
         warn(aim.metric.traits.degenerate)
-    recorded = _read_record(spec, aim, n_labels, targets)
+    recorded = _read_record(spec, aim, n_labels, targets, row_weight)
     return LabelGoal(aim, budget, recorded, _read_constraints(spec), spec._read_confidence())
 
 
@@ -152,7 +157,7 @@ def _read_budget(labels_per_row: Any, metric: LabelMetric | None, n_labels: int)
 
 
 def read_label_aims(
-    metrics: Any, spec: GoalSpec, n_labels: int, targets: LabelSets | None
+    metrics: Any, spec: GoalSpec, n_labels: int, targets: LabelSets | None, row_weight: FloatArray | None = None
 ) -> dict[str, tuple[LabelMetric | None, LabelAim]]:
     """Return the aim of every metric under its name, with the metric of rows that it may be.
 
@@ -165,6 +170,7 @@ def read_label_aims(
         M.
     targets : LabelSets or None
         The true labels.
+    row_weight : ndarray of shape (N,), optional
     """
     weight = None if spec.output_weight is None else read_output_weight(spec.output_weight, n_labels)
     if isinstance(metrics, Mapping):
@@ -176,7 +182,10 @@ def read_label_aims(
     aims: dict[str, tuple[LabelMetric | None, LabelAim]] = {}
     for given, metric in listed:
         of_rows = _of_rows(metric)
-        aim = _metric_aim(metric, spec, weight) if of_rows is None else of_rows.aim(spec.average, targets, weight)
+        if of_rows is None:
+            aim = _metric_aim(metric, spec, weight)
+        else:
+            aim = of_rows.aim(spec.average, targets, weight, row_weight)
         name = aim.name if given is None else given
         if name in aims:
             raise InvalidParameter(
@@ -186,13 +195,48 @@ def read_label_aims(
     return aims
 
 
-def _metric_aim(metric: Any, spec: GoalSpec, weight: FloatArray | None) -> LabelAim:
-    """Return the aim of a metric of one confusion matrix."""
+def judged_label_aims(
+    metrics: Any, spec: GoalSpec, schema: Schema, targets: LabelSets, row_weight: FloatArray | None
+) -> dict[str, tuple[LabelMetric | None, LabelAim]]:
+    """Return what decisions are judged by, each under its name, with the metric of rows that it may be.
+
+    Losses are as they are, and `average` is for metrics whose names do not fix it.
+    """
+    n_labels = schema.n_outputs
+    weight = None if spec.output_weight is None else read_output_weight(spec.output_weight, n_labels)
+    aims: dict[str, tuple[LabelMetric | None, LabelAim]] = {}
+    for given, metric in list_metrics(metrics, schema):
+        of_rows = _of_rows(metric)
+        if of_rows is None:
+            free = replace(spec, average=None if _fixes_average(metric, spec) else spec.average)
+            aim = _metric_aim(metric, free, weight, maximised=False)
+        else:
+            average = spec.average if isinstance(of_rows, RecallAt) else None
+            aim = of_rows.aim(average, targets, weight, row_weight)
+        name = aim.name if given is None else given
+        if name in aims:
+            raise InvalidParameter(
+                "metrics",
+                problem=f"metrics: {name!r} is the name of two metrics",
+                remedy="pass a dict of distinct names",
+            )
+        aims[name] = (of_rows, aim)
+    return aims
+
+
+def _fixes_average(metric: Any, spec: GoalSpec) -> bool:
+    """Whether the name of a metric says how it is averaged."""
+    return not are_several(metric) and resolve(metric, _KIND, pos_label=spec.pos_label, wanted_only=True).fixed
+
+
+def _metric_aim(metric: Any, spec: GoalSpec, weight: FloatArray | None, *, maximised: bool = True) -> LabelAim:
+    """Return the aim of a metric of one confusion matrix; of a loss minus it, if it is to be `maximised`."""
     if are_several(metric):
         raise _refuse_several(metric)
     if spec.average is not None:
         check_average(spec.average)
-    resolved: Resolved = to_maximise(resolve(metric, _KIND, spec.average, pos_label=spec.pos_label, wanted_only=True))
+    resolved: Resolved = resolve(metric, _KIND, spec.average, pos_label=spec.pos_label, wanted_only=True)
+    resolved = to_maximise(resolved) if maximised else resolved
     _check_metric(resolved.metric)
     return MetricAim(resolved.metric, resolved.average, resolved.name, weight, resolved.support_weighted)
 
@@ -215,7 +259,9 @@ def _check_metric(metric: Metric) -> None:
         )
 
 
-def _read_record(spec: GoalSpec, aim: LabelAim, n_labels: int, targets: LabelSets | None) -> dict[str, LabelAim]:
+def _read_record(
+    spec: GoalSpec, aim: LabelAim, n_labels: int, targets: LabelSets | None, row_weight: FloatArray | None
+) -> dict[str, LabelAim]:
     if spec.record is None:
         return {}
     if isinstance(spec.record, str) or not isinstance(spec.record, (list, tuple, Mapping)):
@@ -229,7 +275,7 @@ def _read_record(spec: GoalSpec, aim: LabelAim, n_labels: int, targets: LabelSet
     for name, metric in metrics.items():
         fixed = isinstance(metric, str) and _of_rows(metric) is None and resolve(metric, _KIND).fixed
         as_aim = replace(spec, average=None if fixed or _of_rows(metric) is not None else aim.average)
-        ((_, (_, secondary)),) = read_label_aims(metric, as_aim, n_labels, targets).items()
+        ((_, (_, secondary)),) = read_label_aims(metric, as_aim, n_labels, targets, row_weight).items()
         recorded[str(name)] = secondary
     return recorded
 

@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 N_BLOCKS = 20
-_QUANTILE = 2.093  # of Student's distribution with 19 degrees of freedom, for intervals of 95 %
+_ERROR = 0.05  # of 95 % intervals
 
 
 def deal_blocks(n_rows: int, clusters: NDArray[Any] | None, seed: int, n_blocks: int = N_BLOCKS) -> IntArray:
@@ -88,15 +88,13 @@ class LabelJudge:
         return LabelCounts(hits.count(self.weight), decisions.count(self.weight), self.true, self.total)
 
     def row_values(self, aim: LabelAim, decisions: LabelSets) -> FloatArray:
-        """Return the metric of each row's own labels, (N,)."""
-        hits = decisions.common(self.targets).sizes
-        counts = LabelCounts(
-            hits.astype(np.float64),
-            decisions.sizes.astype(np.float64),
-            self.targets.sizes.astype(np.float64),
-            float(self.targets.n_labels),
+        """Return the metric of each row's own labels, (N,), which count by the weights of the aim."""
+        weight = aim.weight
+        total = float(self.targets.n_labels) if weight is None else float(weight.sum())
+        hits, predicted, true = (
+            labels.row_sums(weight) for labels in (decisions.common(self.targets), decisions, self.targets)
         )
-        values = aim.by_label(counts)
+        values = aim.by_label(LabelCounts(hits, predicted, true, total))
         assert values is not None
         return values
 
@@ -104,7 +102,7 @@ class LabelJudge:
         """Return the value of decisions about all rows."""
         if aim.average == "instance":
             return float(np.average(self.row_values(aim, decisions), weights=self.weight))
-        return aim.value(self.counts(decisions))
+        return aim.bind(self.true).value(self.counts(decisions))
 
     def left_out(self, aim: LabelAim, decisions: LabelSets) -> FloatArray:
         """Return the value without each of the blocks, (B,)."""
@@ -121,12 +119,13 @@ class LabelJudge:
         for rows in self._of_blocks:
             counts = [labels.take(rows).count(weight[rows]) for labels in (hits, decisions, self.targets)]
             block = LabelCounts(counts[0], counts[1], counts[2], float(weight[rows].sum()))
-            out.append(aim.value(whole.minus(block)))
+            kept = whole.minus(block)
+            out.append(aim.bind(kept.true).value(kept))
         return np.array(out)
 
     def estimate(self, value: float, left_out: FloatArray) -> Estimate:
         """Return a value with its interval, from the values without each block."""
-        margin = _QUANTILE * standard_error(left_out)
+        margin = _student_quantile(len(left_out)) * standard_error(left_out)
         return Estimate(value, value - margin, value + margin)
 
     def compare(self, aim: LabelAim, decisions: LabelSets, baseline: LabelSets) -> Comparison:
@@ -138,6 +137,13 @@ class LabelJudge:
             self.estimate(second, without[1]),
             self.estimate(first - second, without[0] - without[1]),
         )
+
+
+def _student_quantile(n_blocks: int) -> float:
+    """Return the quantile of Student's distribution for 95 % intervals from so many blocks."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(n_blocks - 1, 1), 1.0 - _ERROR / 2))
 
 
 def standard_error(left_out: FloatArray) -> float:

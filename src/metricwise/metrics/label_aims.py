@@ -343,7 +343,7 @@ class CoverageAim(LabelAim):
 
     def by_label(self, counts: LabelCounts) -> FloatArray:
         """Return 1 for labels with a hit, 0 for others."""
-        return (counts.hits > 0).astype(np.float64)
+        return (counts.hits > 1e-12 * counts.total).astype(np.float64)
 
     def value(self, counts: LabelCounts) -> float:
         """Return the share of labels with a hit."""

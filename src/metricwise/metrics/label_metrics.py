@@ -38,7 +38,13 @@ class LabelMetric:
         """Number of labels per row that the metric is about; None: any."""
         return None
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return what is maximised, for rows with these true labels; `weight` is that of the labels."""
         raise NotImplementedError
 
@@ -92,7 +98,13 @@ class PrecisionAt(LabelMetric):
         """K."""
         return self.k
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return hits in all slots."""
         self._refuse_average(average, ("micro", "instance"))
         return HitAim(self.k, self.name, weight)
@@ -138,7 +150,13 @@ class RecallAt(LabelMetric):
         """K."""
         return self.k
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return the recall, averaged as asked."""
         self._refuse_average(average, ("micro", "macro", "instance"))
         return MetricAim(Recall(), average or "micro", self.name, weight)
@@ -206,7 +224,13 @@ class PropensityPrecisionAt(LabelMetric):
         factor = (np.log(max(targets.n_rows, 3)) - 1.0) * (self.b + 1.0) ** self.a
         return np.asarray(1.0 + factor * (targets.count() + self.b) ** -self.a)
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return weighted hits relative to the most that true labels allow."""
         self._refuse_average(average, ("micro", "instance"))
         if targets is None:
@@ -214,15 +238,16 @@ class PropensityPrecisionAt(LabelMetric):
                 "y", problem=f"{self.name!r} is relative to what the true labels allow, so y must be given"
             )
         values = self.value_of_hits(targets) * (1.0 if weight is None else weight)
-        return HitAim(self.k, self.name, values, _best_mean(values, targets, self.k))
+        return HitAim(self.k, self.name, values, _best_mean(values, targets, self.k, row_weight))
 
 
-def _best_mean(values: FloatArray, targets: LabelSets, k: int) -> float:
+def _best_mean(values: FloatArray, targets: LabelSets, k: int, row_weight: FloatArray | None) -> float:
     """Return the mean value per slot of the k most valuable true labels of each row."""
     order = np.lexsort((-values[targets.indices], targets.rows))
     rank = np.arange(len(order)) - np.repeat(targets.indptr[:-1], targets.sizes)
-    best = values[targets.indices[order]][rank < k].sum()
-    return float(best) / max(k * targets.n_rows, 1) or 1.0
+    of_rows = np.ones(targets.n_rows) if row_weight is None else row_weight
+    best = (values[targets.indices[order]] * of_rows[targets.rows])[rank < k].sum()
+    return float(best) / max(k * float(of_rows.sum()), 1e-300) or 1.0
 
 
 @dataclass(frozen=True)
@@ -247,7 +272,13 @@ class LabelCoverage(LabelMetric):
         """``label_coverage``."""
         return "label_coverage"
 
-    def aim(self, average: str | None, targets: LabelSets | None, weight: FloatArray | None) -> LabelAim:
+    def aim(
+        self,
+        average: str | None,
+        targets: LabelSets | None,
+        weight: FloatArray | None,
+        row_weight: FloatArray | None = None,
+    ) -> LabelAim:
         """Return the share of labels with a hit."""
         self._refuse_average(average, ("macro",))
         return CoverageAim(self.name, weight)
