@@ -277,7 +277,7 @@ def _constraint(constraint: ConstraintResult) -> dict[str, Any]:
 
 
 def _is_kept(constraint: ConstraintResult) -> bool:
-    return constraint.low - 1e-9 <= constraint.value <= constraint.high + 1e-9
+    return not (constraint.value < constraint.low - 1e-9 or constraint.value > constraint.high + 1e-9)
 
 
 def _pair(subject: Subject, metric: str, recorded: Any) -> dict[str, Any]:
