@@ -116,10 +116,11 @@ class LabelProblem:
         hits = decisions.common(self.targets).count(weight)
         return LabelCounts(hits, decisions.count(weight), self.targets.count(weight), total)
 
-    @property
+    @cached_property
     def n_unstored(self) -> float:
-        """Weight of the true labels that are not stored."""
-        assert self.targets is not None
+        """Weight of the true labels that are not stored, as far as labels are known."""
+        if self.targets is None:
+            return 0.0
         marked = np.signbit(self.entries.values(self.entries.held_map))
         if self.rows.weight is None:
             return float(len(self.targets.indices) - np.count_nonzero(marked))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ _INPUTS = ("probabilities", "logits", "scores")
 _INPUT_WORDS = (
     "What the stored numbers of rows are; omitted for probabilities. Labels that are not stored have probability 0."
 )
+_SHOWN_ENDS = 3  # numbers at either end of a long array that are shown of a rule
 _MAX_NUMBER = 1e100  # of scales, offsets and weights, so that no product or sum overflows
 
 
@@ -146,6 +147,17 @@ class LabelRuleBase(Rule):
         settled |= {"schema": schema, "classes": schema.classes, "output_names": schema.output_names}
         for name, value in settled.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        with np.printoptions(threshold=2 * _SHOWN_ENDS, edgeitems=_SHOWN_ENDS):
+            values = {part.name: getattr(self, part.name) for part in fields(self) if part.repr}  # type: ignore[arg-type]
+            shown_values = [f"{name}={value!r}" for name, value in values.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(shown_values)})"
+
+    @property
+    def decides_together(self) -> bool:
+        """Whether rows of a batch can be decided together, with another result than one by one."""
+        return False
 
     @property
     def budget(self) -> Budget:

@@ -80,7 +80,7 @@ _FACTOR = numbers_field(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelSetRule(LabelRuleBase):
     """Rule that predicts the set of labels with the highest expected F-beta or Jaccard of each row.
 
