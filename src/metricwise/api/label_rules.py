@@ -87,8 +87,7 @@ def open_labels(rows: RowSpec, names: tuple[str, ...] | None = None) -> tuple[La
     targets = None
     if y is not None:
         _check_columns(y, names)
-        sets = read_label_targets(y, read.n_rows, read.n_labels)
-        targets = LabelSets(sets.indptr, sets.indices, read.n_labels)
+        targets = read_label_targets(y, read.n_rows, read.n_labels)
     elif kind == "scores":
         raise InvalidParameter(
             "y",

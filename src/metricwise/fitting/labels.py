@@ -22,7 +22,7 @@ from ..core.schema import Schema
 from ..inference.labels import LabelJudge, deal_blocks, standard_error
 from ..inference.results import Candidate, Estimate, Gain
 from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable
-from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, fill_labels
+from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, labels_to_fill
 from ..oracles.problem import FitStrategy
 from ..rules.label_batch import BatchForm
 from ..rules.labels import LabelRule
@@ -285,7 +285,7 @@ class LabelFit:
         block = problem.rows.block(problem.entries.values(self.link), rows)
         budget, n_labels = problem.budget, problem.rows.n_labels
         scale, offset = self.table
-        fill = fill_labels(offset, n_labels, budget, problem.rows.longest)
+        fill = labels_to_fill(offset, n_labels, budget, problem.rows.longest)
         return LabelSets(*kernels.label_decide(block, scale, offset, budget.low, budget.high, fill), n_labels)
 
     def rule(self, problem: LabelProblem, metadata: RuleMetadata, *, is_bounded: bool) -> LabelRule:

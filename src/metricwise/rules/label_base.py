@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ..core.inputs import Input
-from ..core.label_rows import CALIBRATION_FLOOR, MAX_LABELS, Budget, LabelRows, read_labels_per_row
+from ..core.label_rows import CALIBRATION_FLOOR, MAX_LABELS, LabelRows, LabelsPerRow, read_labels_per_row
 from ..core.labels import are_one, python_labels, shared
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -124,7 +124,7 @@ class LabelRuleBase(Rule):
     abstain_label: ClassVar[None] = None  # type: ignore[misc]
     shared_fields: ClassVar = SHARED_FIELDS
     n_labels: int
-    labels_per_row: Budget | None
+    labels_per_row: LabelsPerRow | None
     temperature: float | None
     bias: float | None
     factor: FloatArray | None
@@ -160,7 +160,7 @@ class LabelRuleBase(Rule):
         return False
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> LabelsPerRow:
         """The least and the largest number of labels of a row, as kernels take them: -1 for no limit."""
         return (0, -1) if self.labels_per_row is None else self.labels_per_row
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
-from ..core.label_rows import Budget, LabelRows, fill_labels
+from ..core.label_rows import LabelRows, LabelsPerRow, fill_labels
 from ..core.labels import decode
 from ..core.schema import Schema
 from ..data.label_rows import is_sparse
@@ -124,7 +124,7 @@ class LabelRule(LabelRuleBase):
 
     scale: FloatArray
     offset: FloatArray
-    labels_per_row: Budget | None = None
+    labels_per_row: LabelsPerRow | None = None
     temperature: float | None = None
     bias: float | None = None
     factor: FloatArray | None = None
