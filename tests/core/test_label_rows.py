@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from metricwise.core.label_rows import LabelRows, read_labels_per_row
+from metricwise.core.label_rows import LabelRows, fill_labels, read_labels_per_row
 from metricwise.data.label_rows import read_label_rows
 from profiles import examples
 
@@ -56,6 +56,30 @@ def test_blocks_take_other_values_and_some_rows():
     block = rows.block(-rows.values, np.array([2, 0]))
     assert block.values.tolist() == [-0.25] * 6
     assert (block.n_read, block.n_labels, block.indices) == (2, 2, None)
+
+
+@given(st.integers(0, 1000), st.integers(0, 60), st.integers(1, 60))
+@examples(100)
+def test_rows_are_filled_up_by_offset_and_then_by_label(seed, count, n_labels):
+    offset = np.random.default_rng(seed).integers(-3, 3, n_labels) / 4
+    expected = sorted(range(n_labels), key=lambda m: (-offset[m], m))[:count]
+    assert fill_labels(offset, count).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "budget"),
+    [(None, None), (3, (0, 3)), (np.int64(2), (0, 2)), ((1, 3), (1, 3)), ([3, 3], (3, 3)), (np.array([0, 1]), (0, 1))],
+)
+def test_numbers_of_labels(value, budget):
+    assert read_labels_per_row(value, 5) == budget
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 2.0, "3", (3, 1), (1,), (1, 2, 3), (0, 0), (-1, 2), (1, True), {}])
+def test_what_is_no_number_of_labels_is_refused(value):
+    with pytest.raises(
+        ValueError, match=r"labels_per_row must be the largest number of labels of a row, or the .*, got"
+    ):
+        read_labels_per_row(value)
 
 
 def test_more_labels_than_there_are_are_refused():
