@@ -29,19 +29,20 @@ from ..oracles.problem import FitStrategy
 from ..rules.label_base import positive_numbers
 from .results import Solution
 
-__all__ = ["find_label_rule", "label_recipes", "load_rows", "open_label_problem", "open_labels"]
+__all__ = ["find_label_rule", "label_recipes", "load_rows", "open_label_problem", "open_labels", "refuse_rows"]
 
 _PAIRS: tuple[list[Any], ...] = ([0, 1], [False, True])
 
 
 def load_rows(rows: RowSpec) -> tuple[RowSpec, tuple[str, ...] | None]:
     """Return rows whose probabilities are sparse or of shape (N, M), in memory, and the names of the labels."""
-    _refuse(rows)
+    refuse_rows(rows)
     if has_lists(rows.proba):
         return load_list_table(rows), None
     if is_table(rows.proba, rows.y) or _has_both_classes(rows.proba):
         return _load_outputs(rows)
-    return rows, tuple(map(str, column_names(rows.proba))) if is_frame(rows.proba) else None
+    named = next((table for table in (rows.proba, rows.y) if is_frame(table)), None)
+    return rows, None if named is None else tuple(map(str, column_names(named)))
 
 
 def _has_both_classes(proba: Any) -> bool:
@@ -86,8 +87,7 @@ def open_labels(rows: RowSpec, names: tuple[str, ...] | None = None) -> tuple[La
     targets = None
     if y is not None:
         _check_columns(y, names)
-        sets = read_label_targets(y, read.n_rows, read.n_labels)
-        targets = LabelSets(sets.indptr, sets.indices, read.n_labels)
+        targets = read_label_targets(y, read.n_rows, read.n_labels)
     elif kind == "scores":
         raise InvalidParameter(
             "y",
@@ -116,7 +116,7 @@ def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:
     )
 
 
-def _refuse(rows: RowSpec) -> None:
+def refuse_rows(rows: RowSpec) -> None:
     """Refuse arguments about rows that rules for very many labels do not take."""
     what = f"sparse probabilities or {mention('labels_per_row')}"
     _check_classes(rows.classes)

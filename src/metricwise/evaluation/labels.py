@@ -21,8 +21,8 @@ from ..core.schema import Schema
 from ..data.frames import has_lists, warn_of_order
 from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
 from ..data.row_spec import RowSpec
-from ..data.weights import read_groups, read_row_weight
-from ..goals.labels import judged_label_aims
+from ..data.weights import read_groups, read_row_weight, read_sample_weight
+from ..goals.labels import judged_label_aims, read_label_aims
 from ..goals.spec import GoalSpec
 from ..goals.worst import opened
 from ..inference.labels import LabelJudge, deal_blocks
@@ -36,7 +36,7 @@ from .arguments import in_output_order, is_in_table, own_average, own_metric, re
 from .contenders import GivenLabels, Sides, Threshold, check_alike, input_of
 from .quantities import COST, as_gap
 
-__all__ = ["evaluate_labels", "is_about_labels"]
+__all__ = ["evaluate_labels", "is_about_labels", "label_value", "refuse_for_labels"]
 
 _PAIRS = ([0, 1], [False, True])
 
@@ -65,7 +65,8 @@ def _is_of_rows(metric: Any) -> bool:
 
 def evaluate_labels(sides: Sides, rows: RowSpec, goal: GoalSpec) -> Evaluation:
     """Evaluate decisions about very many labels; `rows` and `goal` are as :func:`metricwise.evaluate` got them."""
-    _refuse(sides, rows, goal)
+    refuse_for_labels(rows, goal)
+    _check_rules(sides.rules)
     if rows.y is None:
         raise InvalidParameter("y", "hold the labels of the rows", "None")
     sides, rows = _load_tables(sides, rows)
@@ -97,10 +98,24 @@ def evaluate_labels(sides: Sides, rows: RowSpec, goal: GoalSpec) -> Evaluation:
     return Evaluation(comparisons, n_rows, sides.titles[1], notes=notes, title=sides.titles[0])
 
 
+def label_value(goal: GoalSpec, y: Any, predicted: Any, sample_weight: Any) -> float:
+    """Return what is maximised, of predicted labels: both are indicator matrices, sparse or dense."""
+    shape = y.shape if hasattr(y, "shape") else np.shape(y)
+    if len(shape) != 2:
+        raise InvalidParameter("y", "be an indicator matrix of shape (N, M)", f"shape {tuple(shape)}")
+    n_rows, n_labels = int(shape[0]), int(shape[1])
+    read, decided = read_label_targets(y, n_rows, n_labels), read_label_targets(predicted, n_rows, n_labels, "y_pred")
+    targets, decisions = (LabelSets(sets.indptr, sets.indices, n_labels) for sets in (read, decided))
+    weight = read_sample_weight(sample_weight, n_rows)
+    ((metric, aim),) = read_label_aims(goal.metric, goal, n_labels, targets, weight).values()
+    _check_slots(metric, decisions, "y_pred")
+    return LabelJudge(targets, weight, np.zeros(n_rows, dtype=np.int64)).value(aim, decisions)
+
+
 # ---------------------------------------------------------------------------------------------------------- arguments
 
 
-def _refuse(sides: Sides, rows: RowSpec, goal: GoalSpec) -> None:
+def refuse_for_labels(rows: RowSpec, goal: GoalSpec) -> None:
     """Refuse what is not for very many labels, by name."""
     what = "for very many labels"
     for parameter, value in (
@@ -108,6 +123,7 @@ def _refuse(sides: Sides, rows: RowSpec, goal: GoalSpec) -> None:
         ("cost", rows.cost),
         ("abstain", goal.abstain),
         ("order", rows.order),
+        ("classes", rows.classes),
     ):
         if value is not None:
             raise InvalidParameter(parameter, f"be left out {what}", shown(type(value).__name__))
@@ -119,7 +135,12 @@ def _refuse(sides: Sides, rows: RowSpec, goal: GoalSpec) -> None:
         raise InvalidParameter(
             "pos_label", "be 1 or None, because labels are an indicator matrix of 0 and 1", shown(goal.pos_label)
         )
-    for rule in sides.rules:
+
+
+def _check_rules(rules: list[Rule]) -> None:
+    """Refuse rules that do not decide an indicator matrix by probabilities alone."""
+    what = "for very many labels"
+    for rule in rules:
         if rule.needs or rule.abstain_label is not None or not rule.multioutput:
             raise InvalidParameter(
                 "rule",

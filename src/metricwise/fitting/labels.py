@@ -22,7 +22,7 @@ from ..core.schema import Schema
 from ..inference.labels import LabelJudge, deal_blocks, standard_error
 from ..inference.results import Candidate, Estimate, Gain
 from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable
-from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, fill_labels
+from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, labels_to_fill
 from ..oracles.problem import FitStrategy
 from ..rules.label_batch import BatchForm
 from ..rules.labels import LabelRule
@@ -116,10 +116,11 @@ class LabelProblem:
         hits = decisions.common(self.targets).count(weight)
         return LabelCounts(hits, decisions.count(weight), self.targets.count(weight), total)
 
-    @property
+    @cached_property
     def n_unstored(self) -> float:
-        """Weight of the true labels that are not stored."""
-        assert self.targets is not None
+        """Weight of the true labels that are not stored, as far as labels are known."""
+        if self.targets is None:
+            return 0.0
         marked = np.signbit(self.entries.values(self.entries.held_map))
         if self.rows.weight is None:
             return float(len(self.targets.indices) - np.count_nonzero(marked))
@@ -284,7 +285,7 @@ class LabelFit:
         block = problem.rows.block(problem.entries.values(self.link), rows)
         budget, n_labels = problem.budget, problem.rows.n_labels
         scale, offset = self.table
-        fill = fill_labels(offset, n_labels, budget, problem.rows.longest)
+        fill = labels_to_fill(offset, n_labels, budget, problem.rows.longest)
         return LabelSets(*kernels.label_decide(block, scale, offset, budget.low, budget.high, fill), n_labels)
 
     def rule(self, problem: LabelProblem, metadata: RuleMetadata, *, is_bounded: bool) -> LabelRule:
@@ -393,38 +394,57 @@ def select_labels(
             fitted = fitter.fit(problem, halves[1 - half])
             parts.append((halves[half], fitted.decide(problem, halves[half])))
     stage("evaluating rules on rows left out")
-    value_of_baseline, without_baseline = _judged(judge, aim, baseline, halves)
+    by_half = [judge.take(rows) for rows in halves]
+    of_baseline = _HalfValues.of(by_half, aim, baseline, halves)
+    value_of_baseline, without_baseline = judge.value(aim, baseline), judge.left_out(aim, baseline)
     candidates, estimates, gains = [], [], []
     for parts, fitter in zip(decided, fitters, strict=True):
         decisions = LabelSets.joined(parts, n_rows)
-        value, without = _judged(judge, aim, decisions, halves)
-        gain = value - value_of_baseline
-        estimates.append(judge.estimate(value, without))
-        gains.append(judge.estimate(gain, without - without_baseline))
+        of_halves = _HalfValues.of(by_half, aim, decisions, halves)
+        low_gain, without_low = of_halves.mean - of_baseline.mean, of_halves.left_out - of_baseline.left_out
+        high_gain = judge.value(aim, decisions) - value_of_baseline
+        without_high = judge.left_out(aim, decisions) - without_baseline
+        gains.append(_hull(judge.estimate(low_gain, without_low), judge.estimate(high_gain, without_high)))
+        estimates.append(
+            _hull(
+                judge.estimate(value_of_baseline + low_gain, without_baseline + without_low),
+                judge.estimate(value_of_baseline + high_gain, without_baseline + without_high),
+            )
+        )
         recorded = {name: judge.value(secondary, decisions) for name, secondary in problem.record.items()}
-        error = standard_error(without - without_baseline)
-        candidates.append(Candidate(fitter.name, value, gain, error, recorded))
+        error = standard_error(without_low)
+        candidates.append(Candidate(fitter.name, value_of_baseline + low_gain, low_gain, error, recorded))
     best = int(np.argmax([candidate.value for candidate in candidates]))
     if candidates[best].gain <= 0:
         kept = judge.estimate(value_of_baseline, without_baseline)
         return LabelSelection(None, Gain(0.0, 0.0, 0.0), kept, tuple(candidates))
-    gain_of_best = gains[best]
-    return LabelSelection(
-        best, Gain(gain_of_best.estimate, gain_of_best.low, gain_of_best.high), estimates[best], tuple(candidates)
-    )
+    gain = gains[best]
+    return LabelSelection(best, Gain(gain.estimate, gain.low, gain.high), estimates[best], tuple(candidates))
 
 
-def _judged(
-    judge: LabelJudge, aim: LabelAim, decisions: LabelSets, halves: Sequence[IntArray]
-) -> tuple[float, FloatArray]:
-    """Return the value of decisions and those without each block; of coverage, the mean of both halves.
+def _hull(first: Estimate, second: Estimate) -> Estimate:
+    """Return the mean of two estimates, and the interval that holds those of both.
 
-    Two rules cover more labels together than one rule covers in all rows.
+    Rare labels need as many rows as there will be to show what a rule is worth to them: half of the rows show too
+    little of it, and both halves together too much, because each has been decided by another rule.
     """
-    if not aim.is_coverage:
-        return judge.value(aim, decisions), judge.left_out(aim, decisions)
-    judges = [judge.take(rows) for rows in halves]
-    parts = [decisions.take(rows) for rows in halves]
-    values = [part.value(aim, decided) for part, decided in zip(judges, parts, strict=True)]
-    without = [part.left_out(aim, decided) for part, decided in zip(judges, parts, strict=True)]
-    return float(np.mean(values)), np.concatenate([(without[0] + values[1]) / 2, (without[1] + values[0]) / 2])
+    return Estimate((first.estimate + second.estimate) / 2, min(first.low, second.low), max(first.high, second.high))
+
+
+class _HalfValues(NamedTuple):
+    """The mean of the values of two halves of the rows, and the same without each block."""
+
+    mean: float
+    left_out: FloatArray
+
+    @classmethod
+    def of(
+        cls, judges: Sequence[LabelJudge], aim: LabelAim, decisions: LabelSets, halves: Sequence[IntArray]
+    ) -> _HalfValues:
+        """Value decisions about all rows."""
+        parts = [decisions.take(rows) for rows in halves]
+        values = [judge.value(aim, part) for judge, part in zip(judges, parts, strict=True)]
+        without = [judge.left_out(aim, part) for judge, part in zip(judges, parts, strict=True)]
+        left_out = np.concatenate([(without[0] + values[1]) / 2, (without[1] + values[0]) / 2])
+        blocks = np.concatenate([judge.block_ids for judge in judges])
+        return cls(float(np.mean(values)), left_out[np.argsort(blocks)])

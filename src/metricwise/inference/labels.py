@@ -66,6 +66,11 @@ class LabelJudge:
         return LabelJudge(self.targets.take(rows), weight, self.block[rows])
 
     @cached_property
+    def block_ids(self) -> IntArray:
+        """The blocks that have rows, ascending."""
+        return np.unique(self.block)
+
+    @cached_property
     def _of_blocks(self) -> list[IntArray]:
         """The rows of each block that has any."""
         order = np.argsort(self.block, kind="stable")
@@ -105,7 +110,7 @@ class LabelJudge:
         return aim.bind(self.true).value(self.counts(decisions))
 
     def left_out(self, aim: LabelAim, decisions: LabelSets) -> FloatArray:
-        """Return the value without each of the blocks, (B,)."""
+        """Return the value without each of the blocks that have rows, (B,)."""
         weight = np.ones(self.targets.n_rows) if self.weight is None else self.weight
         if aim.average == "instance":
             values = self.row_values(aim, decisions)

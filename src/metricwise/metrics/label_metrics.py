@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,8 @@ _AT = re.compile(r"(precision|recall|propensity_precision)@(\d+)\Z")
 
 class LabelMetric:
     """Base of metrics of the labels of a row."""
+
+    averages: ClassVar[tuple[str, ...]] = ("micro", "instance")
 
     @property
     def name(self) -> str:
@@ -48,9 +50,10 @@ class LabelMetric:
         """Return what is maximised, for rows with these true labels; `weight` is that of the labels."""
         raise NotImplementedError
 
-    def _refuse_average(self, average: str | None, allowed: tuple[str, ...]) -> None:
-        if average is not None and average not in allowed:
-            listed = " or ".join(map(repr, allowed))
+    def check_average(self, average: str | None) -> None:
+        """Refuse an average that the metric does not have."""
+        if average is not None and average not in self.averages:
+            listed = " or ".join(map(repr, self.averages))
             raise InvalidParameter("average", f"be {listed} for {self.name!r}", shown(average), "leave it out")
 
 
@@ -106,7 +109,7 @@ class PrecisionAt(LabelMetric):
         row_weight: FloatArray | None = None,
     ) -> LabelAim:
         """Return hits in all slots."""
-        self._refuse_average(average, ("micro", "instance"))
+        self.check_average(average)
         return HitAim(self.k, self.name, weight)
 
 
@@ -135,6 +138,7 @@ class RecallAt(LabelMetric):
     """
 
     k: int
+    averages = ("micro", "macro", "instance")
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
@@ -158,7 +162,7 @@ class RecallAt(LabelMetric):
         row_weight: FloatArray | None = None,
     ) -> LabelAim:
         """Return the recall, averaged as asked."""
-        self._refuse_average(average, ("micro", "macro", "instance"))
+        self.check_average(average)
         return MetricAim(Recall(), average or "micro", self.name, weight)
 
 
@@ -232,7 +236,7 @@ class PropensityPrecisionAt(LabelMetric):
         row_weight: FloatArray | None = None,
     ) -> LabelAim:
         """Return weighted hits relative to the most that true labels allow."""
-        self._refuse_average(average, ("micro", "instance"))
+        self.check_average(average)
         if targets is None:
             raise InvalidParameter(
                 "y", problem=f"{self.name!r} is relative to what the true labels allow, so y must be given"
@@ -267,6 +271,8 @@ class LabelCoverage(LabelMetric):
     'label_coverage'
     """
 
+    averages = ("macro",)
+
     @property
     def name(self) -> str:
         """``label_coverage``."""
@@ -280,7 +286,7 @@ class LabelCoverage(LabelMetric):
         row_weight: FloatArray | None = None,
     ) -> LabelAim:
         """Return the share of labels with a hit."""
-        self._refuse_average(average, ("macro",))
+        self.check_average(average)
         return CoverageAim(self.name, weight)
 
 
