@@ -250,6 +250,7 @@ def test_large_tables_are_read_too(folder, monkeypatch):
 # ------------------------------------------------------------------------------------------------------------- errors
 
 WRONG = {
+    "fit rows.parquet -t true -m f1 -o new.json": "'true' must hold one label in every row, .* with --indices and",
     "fit rows.parquet --indices label -t true -m f1 -o new.json": "--indices needs --values, which is not given",
     "fit rows.parquet --values p -t true -m f1 -o new.json": "--values needs --indices, which is not given",
     "fit rows.parquet --n-labels 30 -t true -m f1 -o new.json": "--n-labels needs --indices, which is not given",
