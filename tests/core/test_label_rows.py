@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from metricwise.core.label_rows import LabelRows, LabelTargets, fill_labels, read_labels_per_row
+from metricwise.core.label_rows import LabelRows, fill_labels, read_labels_per_row
 from metricwise.data.label_rows import read_label_rows
 from profiles import examples
 
@@ -56,14 +56,6 @@ def test_blocks_take_other_values_and_some_rows():
     block = rows.block(-rows.values, np.array([2, 0]))
     assert block.values.tolist() == [-0.25] * 6
     assert (block.n_read, block.n_labels, block.indices) == (2, 2, None)
-
-
-def test_targets_are_counted_by_label():
-    targets = LabelTargets(np.array([0, 2, 2, 3]), np.array([0, 2, 2], dtype=np.int32))
-    assert targets.counts(4).tolist() == [1.0, 0.0, 2.0, 0.0]
-    assert targets.counts(4, np.array([0.5, 9.0, 2.0])).tolist() == [0.5, 0.0, 2.5, 0.0]
-    part = targets.take(slice(1, 3))
-    assert (part.indptr.tolist(), part.indices.tolist()) == ([0, 0, 1], [2])
 
 
 @given(st.integers(0, 1000), st.integers(0, 60), st.integers(1, 60))

@@ -1,68 +1,82 @@
-"""Values of sets of labels, by hand-written counts."""
+"""Values of sets of labels and their intervals: scikit-learn, the bootstrap, and fresh rows."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import f1_score, jaccard_score
 
+import metricwise as mw
 from metricwise.core.label_sets import LabelSets
-from metricwise.goals.labels import read_label_aims
-from metricwise.goals.spec import GoalSpec
 from metricwise.inference.labels import LabelJudge, deal_blocks, standard_error
+from metricwise.metrics.label_aims import MetricAim
 
 
-def _sets(indicators):
-    csr = sparse.csr_array(indicators)
-    return LabelSets(csr.indptr.astype(np.int64), csr.indices, csr.shape[1])
+def sets_of(dense: np.ndarray) -> LabelSets:
+    csr = sparse.csr_array(dense.astype(np.int8))
+    return LabelSets(csr.indptr.astype(np.int64), csr.indices, dense.shape[1])
 
 
-def _aim(metric, n_labels, targets=None, row_weight=None, **options):
-    ((_, aim),) = read_label_aims(metric, GoalSpec(metric, **options), n_labels, targets, row_weight).values()
-    return aim
+def draw(seed: int, n_rows: int = 400, n_labels: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    eta = rng.beta(1, 2, (n_rows, n_labels))
+    return rng.random(eta.shape) < eta, eta > 0.4
 
 
-@pytest.fixture
-def world():
-    rng = np.random.default_rng(0)
-    return rng.random((40, 6)) < 0.3, rng.random((40, 6)) < 0.4, rng.random(40), rng.random(6)
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_values_are_those_of_scikit_learn(average, weighted):
+    true, decided = draw(0)
+    weight = np.random.default_rng(1).random(400) if weighted else None
+    judge = LabelJudge(sets_of(true), weight, deal_blocks(400, None, 0))
+    suffix = {"instance": "samples"}.get(average, average)
+    for metric, score in ((mw.metrics.FBeta(), f1_score), (mw.metrics.Jaccard(), jaccard_score)):
+        value = judge.value(MetricAim(metric, average, "metric"), sets_of(decided))
+        expected = score(true, decided, average=suffix, sample_weight=weight, zero_division=0)
+        assert value == pytest.approx(expected, abs=1e-12)
 
 
-def test_instance_average_weighs_labels(world):
-    true, decided, row_weight, label_weight = world
-    judge = LabelJudge(_sets(true), row_weight, deal_blocks(40, None, 0))
-    aim = _aim("jaccard", 6, average="instance", output_weight=label_weight)
-    union = (true | decided) @ label_weight
-    values = np.divide((true & decided) @ label_weight, union, out=np.zeros(40), where=union > 0)
-    assert judge.value(aim, _sets(decided)) == pytest.approx(np.average(values, weights=row_weight), abs=1e-12)
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+def test_values_without_a_block_are_those_of_the_other_rows(average):
+    true, decided = draw(2)
+    judge = LabelJudge(sets_of(true), None, deal_blocks(400, None, 3))
+    aim = MetricAim(mw.metrics.FBeta(), average, "f1")
+    for block, value in zip(judge.block_ids, judge.left_out(aim, sets_of(decided)), strict=True):
+        rest = np.flatnonzero(judge.block != block)
+        assert value == pytest.approx(judge.take(rest).value(aim, sets_of(decided[rest])))
 
 
-def test_values_without_blocks_are_those_of_the_other_rows(world):
-    true, decided, row_weight, _ = world
-    block = deal_blocks(40, None, 0)
-    judge = LabelJudge(_sets(true), row_weight, block)
-    for metric in ("f1_weighted", "f1_macro", "f1_samples", "label_coverage"):
-        aim = _aim(metric, 6)
-        expected = []
-        for b in range(20):
-            rows = np.flatnonzero(block != b)
-            expected.append(judge.take(rows).value(aim, _sets(decided[rows])))
-        np.testing.assert_allclose(judge.left_out(aim, _sets(decided)), expected, atol=1e-12)
+def test_rows_of_a_cluster_are_in_one_block():
+    clusters = np.random.default_rng(0).integers(0, 90, 1000)
+    block = deal_blocks(1000, clusters, 0)
+    assert all(len(np.unique(block[clusters == cluster])) == 1 for cluster in range(90))
 
 
-def test_propensity_precision_of_the_best_decisions_is_one_with_weights(world):
-    true, _, row_weight, _ = world
-    few = true & (true.cumsum(axis=1) <= 2)
-    judge = LabelJudge(_sets(few), row_weight, deal_blocks(40, None, 0))
-    aim = _aim("propensity_precision@2", 6, _sets(few), row_weight)
-    assert judge.value(aim, _sets(few)) == pytest.approx(1.0, abs=1e-12)
+@pytest.mark.parametrize("average", ["micro", "macro", "instance"])
+def test_standard_errors_are_those_between_sets_of_rows(average):
+    aim = MetricAim(mw.metrics.FBeta(), average, "f1")
+    values, errors = [], []
+    for seed in range(120):
+        true, decided = draw(seed, 200)
+        judge = LabelJudge(sets_of(true), None, deal_blocks(200, None, seed))
+        values.append(judge.value(aim, sets_of(decided)))
+        errors.append(standard_error(judge.left_out(aim, sets_of(decided))))
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.15)
 
 
-def test_intervals_of_few_blocks_have_the_quantile_of_student(world):
-    from scipy.stats import t
-
-    true, decided, _, _ = world
-    judge = LabelJudge(_sets(true), None, deal_blocks(40, np.arange(40) % 4, 0))
-    aim = _aim("f1_macro", 6)
-    without = judge.left_out(aim, _sets(decided))
-    assert len(without) == 4
-    estimate = judge.estimate(0.5, without)
-    assert estimate.high - 0.5 == pytest.approx(t.ppf(0.975, 3) * standard_error(without))
+def test_intervals_hold_the_difference_of_all_rows():
+    aim = MetricAim(mw.metrics.FBeta(), "macro", "f1")
+    true, _ = draw(1, 200_000)
+    rng = np.random.default_rng(1)
+    eta = rng.beta(1, 2, (200_000, 6))
+    true = rng.random(eta.shape) < eta
+    first, second = eta > 0.3, eta > 0.5
+    truth = f1_score(true, first, average="macro") - f1_score(true, second, average="macro")
+    covered = 0
+    for start in range(0, 60_000, 300):
+        rows = slice(start, start + 300)
+        judge = LabelJudge(sets_of(true[rows]), None, deal_blocks(300, None, start))
+        difference = judge.compare(aim, sets_of(first[rows]), sets_of(second[rows])).difference
+        covered += difference.low <= truth <= difference.high
+    assert 0.9 <= covered / 200 <= 0.99

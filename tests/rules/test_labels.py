@@ -360,7 +360,7 @@ GOOD, MORE = np.ones(1500).tobytes(), text_of(zlib.compress(np.ones(2000).tobyte
         ({"n": 0}, "scale.n must be an integer from 1 to 16777216, got 0"),
         ({"n": 10**12}, "scale.n must be an integer from 1 to 16777216, got 1000000000000"),
         (
-            {"n": 2000, "zlib_base64": text_of(zlib.compress(MORE))},
+            {"n": 2000, "zlib_base64": MORE},
             "scale must have n_labels = 1500 numbers, got 2000",
         ),
         ({"zlib_base64": 7}, "scale.zlib_base64 must hold 1500 numbers, .*, got 7"),
@@ -501,7 +501,7 @@ def test_equal_rules():
 
 
 def test_a_million_labels_are_no_million_steps():
-    """No step loops over labels in Python: a fraction of a second each, where a loop would take one or more."""
+    """No step loops over labels in Python: each takes a fraction of a second, a loop would take more."""
     n_labels = 1_000_000
     rng = np.random.default_rng(0)
     rule = LabelRule(np.ones(n_labels), -rng.random(n_labels), (1, 3), temperature=0.9, bias=0.1)
@@ -519,9 +519,9 @@ def test_a_million_labels_are_no_million_steps():
         "text": lambda: str(rule),
     }
     for name, step in steps.items():
-        start = time.perf_counter()
+        start = time.thread_time()
         step()
-        assert time.perf_counter() - start < 2.0, name
+        assert time.thread_time() - start < 2.0, name
     assert len(str(rule)) < 2000
 
 

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..core.errors import InvalidParameter, InvalidType, argument, mention, shown
+from ..core.errors import InvalidParameter, InvalidType, argument, listed, mention, shown
 from ..core.inputs import Input
 from ..core.label_rows import LabelRows
 from ..core.label_sets import LabelSets
+from ..core.labels import python_labels
 from ..core.progress import Progress
 from ..core.schema import Schema
-from ..data.frames import is_frame
-from ..data.label_rows import is_sparse, join_pieces, read_label_rows, read_label_targets
+from ..data.frames import as_array, column_names, is_frame, is_table
+from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
+from ..data.label_tables import has_lists, load_list_table
+from ..data.open import open_rows
 from ..data.row_spec import RowSpec
 from ..data.weights import read_groups, read_row_weight
 from ..fitting.label_frontier import LabelFrontier, trace_labels
@@ -25,21 +28,69 @@ from ..fitting.strategy import Strategy
 from ..goals.labels import LabelConstraint, LabelGoal, read_label_goal
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy
+from ..rules.label_base import positive_numbers
 from ..rules.metadata import RuleMetadata
 from .frontier import TradeOff
 from .results import Solution
 
-__all__ = ["find_label_rule", "label_recipes", "open_label_problem", "open_labels", "refuse_rows", "trace_label_rules"]
+__all__ = [
+    "find_label_rule",
+    "label_recipes",
+    "load_rows",
+    "open_label_problem",
+    "open_labels",
+    "refuse_rows",
+    "trace_label_rules",
+]
+
+_PAIRS: tuple[list[Any], ...] = ([0, 1], [False, True])
 
 
-def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
-    """Read probabilities and labels, and what is known of the labels."""
+def load_rows(rows: RowSpec) -> tuple[RowSpec, tuple[str, ...] | None]:
+    """Return rows whose probabilities are sparse or of shape (N, M), in memory, and the names of the labels."""
     refuse_rows(rows)
+    if has_lists(rows.proba):
+        return load_list_table(rows), None
+    if is_table(rows.proba, rows.y) or _has_both_classes(rows.proba):
+        return _load_outputs(rows)
+    named = next((table for table in (rows.proba, rows.y) if is_frame(table)), None)
+    return rows, None if named is None else tuple(map(str, column_names(named)))
+
+
+def _has_both_classes(proba: Any) -> bool:
+    """Whether probabilities have a column for either class of each output."""
+    listed = isinstance(proba, (list, tuple)) and len(proba) > 0 and len(np.shape(proba[0])) == 2
+    return (listed and not is_in_pieces(proba)) or len(getattr(proba, "shape", ())) == 3
+
+
+def _load_outputs(rows: RowSpec) -> tuple[RowSpec, tuple[str, ...] | None]:
+    """Return the rows of a table, or of outputs with two columns, with probabilities and labels of shape (N, M)."""
+    schema, source = open_rows(rows)
+    pairs = [python_labels(labels) for labels in schema.classes]
+    if not schema.multioutput or any(pair not in _PAIRS for pair in pairs):
+        wrong = next((pair for pair in pairs if pair not in _PAIRS), None)
+        got = "a single output" if wrong is None else f"the classes {listed(wrong)}"
+        raise InvalidParameter(
+            "y",
+            f"have a column of 0 and 1, or of False and True, for each label, with {mention('labels_per_row')}",
+            got,
+        )
+    read = source.take(np.arange(source.n_rows))
+    y = None
+    if read.codes is not None:
+        codes = read.codes
+        y = codes == 1 if isinstance(pairs[0][0], bool) else codes
+        y = np.ma.masked_array(y, codes < 0) if (codes < 0).any() else y
+    arrays = replace(
+        rows, proba=positive_numbers(read.proba), y=y, sample_weight=read.weight, groups=read.cluster, classes=None
+    )
+    return arrays, schema.output_names
+
+
+def open_labels(rows: RowSpec, names: tuple[str, ...] | None = None) -> tuple[LabelRows, LabelSets | None, Schema]:
+    """Read probabilities and labels that are in memory, and what is known of the labels."""
     proba, y = join_pieces(rows.proba, "proba"), join_pieces(rows.y, "y")
     kind = Input.of(rows.input).kind
-    names = tuple(map(str, proba.columns)) if is_frame(proba) else None
-    if names is None and is_frame(y):
-        names = tuple(map(str, y.columns))
     read = read_label_rows(proba, kind=kind)
     if kind == "probabilities":
         read = read.without_zeros()
@@ -48,8 +99,7 @@ def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
     targets = None
     if y is not None:
         _check_columns(y, names)
-        sets = read_label_targets(y, read.n_rows, read.n_labels)
-        targets = LabelSets(sets.indptr, sets.indices, read.n_labels)
+        targets = read_label_targets(y, read.n_rows, read.n_labels)
     elif kind == "scores":
         raise InvalidParameter(
             "y",
@@ -63,17 +113,17 @@ def open_labels(rows: RowSpec) -> tuple[LabelRows, LabelSets | None, Schema]:
 
 
 def _is_boolean(y: Any) -> bool:
-    return isinstance(y, np.ndarray) and y.dtype.kind == "b"
+    return not is_sparse(y) and y is not None and as_array(y).dtype.kind == "b"
 
 
 def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:
     """Refuse labels whose columns are named otherwise than the probabilities, or in another order."""
-    if names is None or not is_frame(y) or tuple(map(str, y.columns)) == names:
+    if names is None or not is_frame(y) or tuple(map(str, column_names(y))) == names:
         return
     raise InvalidParameter(
         "y",
         "have the columns of proba, in the same order, with labels_per_row",
-        shown(list(map(str, y.columns))),
+        shown(list(map(str, column_names(y)))),
         "select y[proba.columns]",
     )
 
@@ -81,11 +131,11 @@ def _check_columns(y: Any, names: tuple[str, ...] | None) -> None:
 def refuse_rows(rows: RowSpec) -> None:
     """Refuse arguments about rows that rules for very many labels do not take."""
     what = f"sparse probabilities or {mention('labels_per_row')}"
+    _check_classes(rows.classes)
     for parameter, value in (
         ("sensitive_features", rows.sensitive_features),
         ("cost", rows.cost),
         ("order", rows.order),
-        ("classes", rows.classes),
     ):
         if value is not None:
             raise InvalidParameter(parameter, f"be left out with {what}", shown(type(value).__name__))
@@ -97,9 +147,26 @@ def refuse_rows(rows: RowSpec) -> None:
         raise InvalidType("y", "have shape (N, M)", f"shape {rows.y.shape}")
 
 
+def _check_classes(classes: Any) -> None:
+    """Refuse classes other than those that all labels have, which need not be said."""
+    if classes is None:
+        return
+    what = f"sparse probabilities or {mention('labels_per_row')}"
+    if not isinstance(classes, (list, tuple)) or not all(isinstance(pair, list) for pair in classes):
+        raise InvalidParameter("classes", f"be left out with {what}", shown(type(classes).__name__))
+    wrong = [pair for pair in classes if pair not in _PAIRS]
+    if wrong:
+        raise InvalidParameter(
+            "y",
+            f"be 0 or 1, or False or True, for every label with {what}",
+            f"the classes {shown(wrong[0])}",
+        )
+
+
 def open_label_problem(rows: RowSpec, spec: GoalSpec) -> tuple[LabelProblem, LabelGoal]:
     """Open rows of very many labels and read the goal for them."""
-    read, targets, schema = open_labels(rows)
+    rows, names = load_rows(rows)
+    read, targets, schema = open_labels(rows, names)
     goal = read_label_goal(spec, schema, targets, read.weight)
     clusters = None if rows.clusters is None else read_groups(rows.clusters, read.n_rows).astype(np.int64)
     problem = LabelProblem(read, schema, targets, goal.aim, goal.budget, goal.record, clusters)
@@ -111,7 +178,8 @@ def label_recipes(strategy: Strategy, problem: LabelProblem) -> FitStrategy | li
     for name, default in (("solver", "auto"), ("tol", None), ("randomized", False)):
         if getattr(strategy, name) != default:
             raise InvalidParameter(
-                "strategy", f"leave {name} at its default with sparse probabilities or {mention('labels_per_row')}"
+                "strategy",
+                f"leave {mention(name)} at its default with sparse probabilities or {mention('labels_per_row')}",
             )
     strategy._check_labels(problem.labelled)
     if not problem.labelled:

@@ -15,10 +15,12 @@ from .options import (
     ColumnOptions,
     Json,
     LabelOptions,
+    ListOptions,
     Output,
     OutputOptions,
     Table,
     read_abstain,
+    read_labels_per_row,
     saved,
     takes,
     with_options,
@@ -28,7 +30,7 @@ from .printing import interval, note, print_json, print_table, say, signed
 if TYPE_CHECKING:
     from .rows import LabelledRows
 
-__all__ = ["fit", "trade_off", "write_rule"]
+__all__ = ["classes_document", "fit", "trade_off", "write_rule"]
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,23 @@ class FitOptions:
             "for a rule fitted without groups.",
         ),
     ] = None
+    labels_per_row: Annotated[
+        str | None,
+        typer.Option(
+            "--labels-per-row",
+            metavar="NUMBER",
+            help="For several binary targets, or lists of labels: the number of labels that a row may have, 3 for at "
+            "most 3, 1,3 for 1 to 3, 3,3 for exactly 3.",
+        ),
+    ] = None
 
 
-@takes(LabelOptions, AimOptions, ColumnOptions, OutputOptions, FitOptions)
+@takes(LabelOptions, AimOptions, ColumnOptions, ListOptions, OutputOptions, FitOptions)
 def fit(
     labels: LabelOptions,
     aim: AimOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     written: OutputOptions,
     fitting: FitOptions,
     table: Table,
@@ -78,11 +90,21 @@ def fit(
     from ..api.optimization import optimize
     from .rows import in_batches
 
+    labels_per_row = read_labels_per_row(fitting.labels_per_row)
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        batches = in_batches(table) and not columns.sensitive_features
-        rows = _read_rows(table, columns, labels, aim, progress.tick, batches=batches)
-    arguments = _arguments(aim, rows, columns)
+        if lists.names() is None:
+            batches = in_batches(table) and not columns.sensitive_features
+            rows = _read_rows(table, columns, labels, aim, progress.tick, batches=batches)
+            if labels_per_row is not None and len(rows.targets) == 1 and getattr(rows.y, "ndim", 1) != 2:
+                raise InvalidParameter(
+                    "labels_per_row",
+                    problem="--labels-per-row needs several targets, or lists of labels named by --indices, got one "
+                    "target",
+                )
+        else:
+            rows = _read_lists(table, lists, columns, labels, aim)
+    arguments = {**_arguments(aim, rows, columns), "labels_per_row": labels_per_row}
     arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(fitting.confidence), **arguments)
@@ -104,6 +126,16 @@ def _read_rows(
     class_named = text_class(aim.metric[0]) if len(aim.metric) == 1 else None
     listed = {"classes": aim.classes, "order": aim.order}
     return read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+
+
+def _read_lists(
+    table: str, lists: ListOptions, columns: ColumnOptions, labels: LabelOptions, aim: AimOptions
+) -> LabelledRows:
+    from .lists import read_lists_to_fit
+
+    names = ("cost", "classes", "order", "abstain", "abstain_label")
+    others = {f"--{name.replace('_', '-')}": getattr(aim, name) for name in names}
+    return read_lists_to_fit(table, lists, columns, labels, others)
 
 
 def _arguments(
@@ -259,7 +291,7 @@ def _document(solution: Any) -> dict[str, Any]:
             {**vars(result), "on_new_rows": numbers(result.on_new_rows)} for result in solution.constraints
         ],
         "threshold": getattr(solution.rule, "threshold", None),
-        "classes": list(solution.rule.classes),
+        **classes_document(solution.rule),
         "input": solution.rule.input,
         "targets": metadata.targets,
         "columns": metadata.columns,
@@ -267,6 +299,15 @@ def _document(solution: Any) -> dict[str, Any]:
         "status": solution.status,
         "words": solution.rule.describe(),
     }
+
+
+def classes_document(rule: Any) -> dict[str, Any]:
+    """Return the classes of each output for programs; of very many labels the pair that all have, and their number."""
+    from ..rules.label_base import LabelRuleBase
+
+    if not isinstance(rule, LabelRuleBase):
+        return {"classes": list(rule.schema.classes)}
+    return {"classes": [rule.classes[0]], "n_labels": rule.n_labels, "labels_per_row": rule.labels_per_row}
 
 
 def _print_solution(solution: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rows of very many labels, of which each stores few: probabilities, true labels, and the number of labels of a row.
+"""Rows of very many labels, of which each stores few: probabilities, and the number of labels of a row.
 
 A label that is not stored has probability 0. Must not know metrics, rules or where rows come from.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,14 @@ __all__ = [
     "CHUNK_ENTRIES",
     "MAX_LABELS",
     "LabelRows",
-    "LabelTargets",
+    "LabelsPerRow",
     "fill_labels",
     "read_labels_per_row",
 ]
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
-Budget = tuple[int, int]
+LabelsPerRow = tuple[int, int]
 
 CALIBRATION_FLOOR = 1e-6  # probabilities are kept this far from 0 and 1 before their logits are calibrated
 CHUNK_ENTRIES = 1 << 22  # entries of which a calibrated copy is made at a time
@@ -115,41 +115,21 @@ class LabelRows:
         )
 
     def without_zeros(self) -> LabelRows:
-        """Return rows of all labels without those of probability 0, if there are any: what sparse rows store."""
-        if self.indices is not None or self.values.all():
+        """Return rows without labels of probability 0, if there are any: a label that is not stored is the same."""
+        if self.values.all():
             return self
         stored = self.values != 0
         row_ends = np.append(0, np.cumsum(stored))[self.indptr]
-        labels = np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_rows)[stored]
+        if self.indices is None:
+            labels = np.tile(np.arange(self.n_labels, dtype=np.int32), self.n_rows)[stored]
+        else:
+            labels = self.indices[stored]
         return LabelRows(row_ends, labels, self.values[stored], self.n_labels, self.weight)
 
     def block(self, values: NDArray[Any] | None = None, rows: LongArray | None = None) -> kernels.LabelBlock:
         """Return what kernels take: with other values of the entries if given, and some of the rows, by number."""
         values = self.values if values is None else values
         return kernels.LabelBlock(values, self.indices, self.indptr, self.n_labels, self.weight, rows)
-
-
-class LabelTargets(NamedTuple):
-    """The true labels of each row, ascending."""
-
-    indptr: LongArray  # (N + 1,)
-    indices: NDArray[Any]  # int32 or int64
-
-    @property
-    def n_rows(self) -> int:
-        """N."""
-        return len(self.indptr) - 1
-
-    def take(self, rows: slice) -> LabelTargets:
-        """Return those of neighbouring rows."""
-        first, last, _ = rows.indices(self.n_rows)
-        indptr = self.indptr[first : max(first, last) + 1]
-        return LabelTargets(indptr - indptr[0], self.indices[int(indptr[0]) : int(indptr[-1])])
-
-    def counts(self, n_labels: int, weight: FloatArray | None = None) -> FloatArray:
-        """Return the weight of the rows that each label is true for, (M,)."""
-        of_entry = None if weight is None else np.repeat(weight, np.diff(self.indptr))
-        return np.bincount(self.indices, of_entry, minlength=n_labels).astype(np.float64, copy=False)
 
 
 def entry_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -175,7 +155,7 @@ def fill_labels(offset: FloatArray, count: int) -> LongArray:
     return np.concatenate([above[np.argsort(-offset[above], kind="stable")], equal[: count - len(above)]])
 
 
-def read_labels_per_row(value: Any, n_labels: int | None = None) -> Budget | None:
+def read_labels_per_row(value: Any, n_labels: int | None = None) -> LabelsPerRow | None:
     """Return the least and the largest number of labels of a row; None if there is no limit.
 
     Parameters

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, shown
 from ..core.inputs import MAX_LOGIT
-from ..core.label_rows import LabelRows, LabelTargets, entry_type
+from ..core.label_rows import LabelRows, entry_type
+from ..core.label_sets import LabelSets
 from ..core.labels import has_masked, split_missing
 from .frames import as_array, is_frame, refuse_lazy
 from .logits import NO_INPUT, Remedies
@@ -221,7 +222,7 @@ def _refuse_entry(rows: LabelRows, reason: int, entry: int, kind: str, remedies:
 # ------------------------------------------------------------------------------------------------------- true labels
 
 
-def read_label_targets(y: Any, n_rows: int, n_labels: int, parameter: str = "y") -> LabelTargets:
+def read_label_targets(y: Any, n_rows: int, n_labels: int, parameter: str = "y") -> LabelSets:
     """Read the true labels of rows of very many labels, or decisions about them.
 
     Parameters
@@ -235,7 +236,7 @@ def read_label_targets(y: Any, n_rows: int, n_labels: int, parameter: str = "y")
 
     Returns
     -------
-    LabelTargets
+    LabelSets
 
     Examples
     --------
@@ -267,10 +268,10 @@ def read_label_targets(y: Any, n_rows: int, n_labels: int, parameter: str = "y")
     if len(values) and not values.all():
         kept = np.append(0, np.cumsum(values != 0, dtype=np.int64))
         indices, indptr = indices[values != 0], kept[indptr]
-    return LabelTargets(indptr, indices)
+    return LabelSets(indptr, indices, n_labels)
 
 
-def _read_dense_targets(y: Any, n_rows: int, n_labels: int, parameter: str) -> LabelTargets:
+def _read_dense_targets(y: Any, n_rows: int, n_labels: int, parameter: str) -> LabelSets:
     if has_masked(y):
         _refuse_missing(parameter, int(np.argwhere(np.ma.getmaskarray(y))[0][0]))
     array = as_array(y)
@@ -283,7 +284,7 @@ def _read_dense_targets(y: Any, n_rows: int, n_labels: int, parameter: str) -> L
         row, label = np.nonzero(part)
         counts.append(np.bincount(row, minlength=len(part)))
         indices.append(label.astype(narrow))
-    return LabelTargets(np.cumsum(np.concatenate(counts), dtype=np.int64), np.concatenate(indices))
+    return LabelSets(np.cumsum(np.concatenate(counts), dtype=np.int64), np.concatenate(indices), n_labels)
 
 
 def _check_target_shape(shape: tuple[int, ...], n_rows: int, n_labels: int, parameter: str) -> None:

@@ -20,6 +20,7 @@ from ..core.progress import Progress
 from ..core.schema import Schema
 from ..data.frames import warn_of_order
 from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
+from ..data.label_tables import has_lists, load_list_table
 from ..data.row_spec import RowSpec
 from ..data.weights import read_groups, read_row_weight, read_sample_weight
 from ..goals.labels import judged_label_aims, read_label_aims
@@ -32,7 +33,7 @@ from ..metrics.label_metrics import LabelMetric, read_label_metric
 from ..rules.base import Rule
 from ..rules.label_base import LabelRuleBase, positive_numbers
 from ..rules.labels import LabelRule
-from .arguments import in_output_order, own_average, own_metric
+from .arguments import in_output_order, is_in_table, own_average, own_metric, read_from_table
 from .contenders import GivenLabels, Sides, Threshold, check_alike, input_of
 from .quantities import COST, as_gap
 
@@ -45,7 +46,9 @@ def is_about_labels(sides: Sides, metrics: Any) -> bool:
     """Whether very many labels are evaluated: by such a rule, sparse rows or decisions, or a metric of a row."""
     for side, proba in sides.pairs:
         given = [proba, side.labels] if isinstance(side, GivenLabels) else [proba]
-        if isinstance(side, LabelRuleBase) or any(is_sparse(values) or is_in_pieces(values) for values in given):
+        if isinstance(side, LabelRuleBase) or has_lists(proba):
+            return True
+        if any(is_sparse(values) or is_in_pieces(values) for values in given):
             return True
     return any(_is_of_rows(metric) for metric in _listed(metrics))
 
@@ -67,6 +70,7 @@ def evaluate_labels(sides: Sides, rows: RowSpec, goal: GoalSpec) -> Evaluation:
     _check_rules(sides.rules)
     if rows.y is None:
         raise InvalidParameter("y", "hold the labels of the rows", "None")
+    sides, rows = _load_tables(sides, rows)
     contest = _Contest.of(sides, rows)
     if goal.metric is None:
         goal = _with_own_metric(contest.rules, goal)
@@ -148,6 +152,34 @@ def _check_rules(rules: list[Rule]) -> None:
             raise InvalidParameter(
                 "rule", f"have the classes 0 and 1 or False and True {what}", "others", "pass y as an indicator matrix"
             )
+
+
+def _load_tables(sides: Sides, rows: RowSpec) -> tuple[Sides, RowSpec]:
+    """Return what is compared and the rows, with the columns of tables in memory."""
+    loaded: dict[int, RowSpec] = {}
+    kind = input_of([side for side, _ in sides.pairs], rows.input, sides.models)
+    for side, proba in sides.pairs:
+        rule = side if isinstance(side, Rule) else next(iter(sides.rules), None)
+        spec = replace(rows, proba=proba, input=kind)
+        if has_lists(proba):
+            loaded.setdefault(id(proba), load_list_table(spec, None if rule is None else rule.n_outputs))
+        elif rule is not None and is_in_table(proba, rows.y):
+            loaded.setdefault(id(proba), _load_outputs(rule, spec))
+    if not loaded:
+        return sides, rows
+    pairs = [(side, loaded[id(proba)].proba if id(proba) in loaded else proba) for side, proba in sides.pairs]
+    first = next(iter(loaded.values()))
+    read = replace(rows, y=first.y, sample_weight=first.sample_weight, groups=first.groups)
+    return replace(sides, pairs=pairs), read
+
+
+def _load_outputs(rule: Rule, spec: RowSpec) -> RowSpec:
+    """Return the rows of a table with a column for each label, in the order of the rule's outputs."""
+    read = read_from_table(rule.schema, spec).rows
+    codes = read.codes
+    assert codes is not None
+    y = np.ma.masked_array(codes, codes < 0) if (codes < 0).any() else codes
+    return replace(spec, proba=positive_numbers(read.proba), y=y, sample_weight=read.weight, groups=read.cluster)
 
 
 def _other_trait(rule: Rule) -> str:
@@ -242,6 +274,8 @@ class _Contest:
         """Return N and M, by a rule, probabilities or labels."""
         shape = np.shape(y) if not hasattr(y, "shape") else y.shape
         proba = self.shown_proba
+        if isinstance(proba, (list, tuple)) and len(getattr(proba[0], "shape", ())) == 2:
+            proba = proba[0]  # of the first output, with a column for either class
         if len(shape) != 2:
             raise InvalidParameter("y", "be an indicator matrix of shape (N, M)", f"shape {tuple(shape)}")
         n_rows = int(shape[0]) if proba is None else len(proba) if not hasattr(proba, "shape") else int(proba.shape[0])

@@ -267,7 +267,7 @@ def fit_every_label(
     decided = oracle.count([table])[0]
     by_label = constraint.ratio.values(decided)
     predicted = decided.predicted > 0
-    value = float(by_label[predicted].min()) if predicted.any() else constraint.ratio.zero_division
+    value = float(by_label[predicted].min()) if predicted.any() else np.nan  # of nothing, no bound is violated
     n_never = int(np.count_nonzero(never & (true > 0)))
     status = (
         f"The best threshold of each label at which {constraint.name!r} holds; {n_never} labels with true rows have "

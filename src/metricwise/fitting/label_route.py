@@ -13,6 +13,7 @@ from .._version import __version__
 from ..core.errors import InvalidParameter, argument, mention
 from ..core.notes import Note, NoteKind, note_list
 from ..goals.labels import LabelConstraint
+from ..inference.label_summary import summarize_labels
 from ..inference.results import ConstraintResult, Recorded
 from ..metrics.label_aims import LabelAim, LabelCounts, MetricAim, set_metric
 from ..oracles.problem import FitStrategy
@@ -21,7 +22,7 @@ from ..rules.metadata import RuleMetadata
 from ..solvers.result import Certificate, Outcome
 from .label_constraints import fit_every_label, fit_pooled
 from .labels import LabelProblem, LabelSelection, baseline_fit, fit_labels, select_labels
-from .metadata import with_estimates
+from .metadata import loss_names, with_estimates
 from .selection import describe_choice
 from .solving import FittedRule
 
@@ -177,6 +178,7 @@ def _build(
         candidates=() if selection is None else selection.candidates,
         recorded=recorded,
         constraints=constraints,
+        by_label=summarize_labels(aim, counts, baseline_counts, problem.rows.n_entries, problem.n_unstored),
     )
 
 
@@ -205,6 +207,8 @@ def _metadata(task: LabelTask, name: str, value: float, baseline: float) -> Rule
             "subject_to": [constraint.name for constraint in task.constraints],
             "confidence": task.confidence,
         }
+    aims = {aim.name: aim, **problem.record}
+    metrics = {key: one.metric for key, one in aims.items() if isinstance(one, MetricAim)}
     return RuleMetadata(
         metric=aim.name,
         average=aim.average,
@@ -213,6 +217,7 @@ def _metadata(task: LabelTask, name: str, value: float, baseline: float) -> Rule
         recipe=name,
         value=value,
         baseline=baseline,
+        losses=loss_names(metrics) or None,
         **constrained,
     )
 
@@ -227,10 +232,9 @@ def _notes(task: LabelTask, fit: Any, name: str, selection: LabelSelection | Non
     if problem.aim.average == "instance" and task.sets is None:
         text = "The instance-average is optimised through its surrogate, the micro-average."
         notes.append(Note(NoteKind.METRIC, text))
-    if problem.targets is not None:
-        n_missed = problem.n_unstored
-        if n_missed > 0:
-            share = n_missed / max(float(problem.labels_true().sum()), 1e-300)  # type: ignore[union-attr]
-            text = f"{share:.0%} of the true labels are not stored in {mention('proba')}, and count as misses."
-            notes.append(Note(NoteKind.DATA, text))
+    true = problem.labels_true()
+    if true is not None and problem.n_unstored > 0:
+        share = f"{100 * problem.n_unstored / float(true.sum()):.2g} %"
+        text = f"{share} of the true labels are not stored in {mention('proba')}, and count as misses."
+        notes.append(Note(NoteKind.DATA, text))
     return notes

@@ -22,7 +22,7 @@ from ..core.schema import Schema
 from ..inference.labels import LabelJudge, deal_blocks, standard_error
 from ..inference.results import Candidate, Estimate, Gain
 from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable
-from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, fill_labels
+from ..oracles.labels import PSEUDO_POSITIVES, LabelOracle, labels_to_fill
 from ..oracles.problem import FitStrategy
 from ..rules.label_batch import BatchForm
 from ..rules.labels import LabelRule
@@ -116,10 +116,11 @@ class LabelProblem:
         hits = decisions.common(self.targets).count(weight)
         return LabelCounts(hits, decisions.count(weight), self.targets.count(weight), total)
 
-    @property
+    @cached_property
     def n_unstored(self) -> float:
-        """Weight of the true labels that are not stored."""
-        assert self.targets is not None
+        """Weight of the true labels that are not stored, as far as labels are known."""
+        if self.targets is None:
+            return 0.0
         marked = np.signbit(self.entries.values(self.entries.held_map))
         if self.rows.weight is None:
             return float(len(self.targets.indices) - np.count_nonzero(marked))
@@ -284,7 +285,7 @@ class LabelFit:
         block = problem.rows.block(problem.entries.values(self.link), rows)
         budget, n_labels = problem.budget, problem.rows.n_labels
         scale, offset = self.table
-        fill = fill_labels(offset, n_labels, budget, problem.rows.longest)
+        fill = labels_to_fill(offset, n_labels, budget, problem.rows.longest)
         return LabelSets(*kernels.label_decide(block, scale, offset, budget.low, budget.high, fill), n_labels)
 
     def rule(self, problem: LabelProblem, metadata: RuleMetadata, *, is_bounded: bool) -> LabelRule:
@@ -305,6 +306,7 @@ class LabelFit:
             bias=None if self.link is None else self.link.bias,
             factor=self.factor,
             input=problem.schema.input.kind,
+            classes=problem.schema.classes,
             output_names=problem.schema.output_names,
             form=form,
             linear=aim.is_linear and not is_bounded,
@@ -314,8 +316,9 @@ class LabelFit:
 
     def count(self, problem: LabelProblem) -> LabelCounts:
         """Return the counts of all rows, with labels if there are any, else as expected."""
-        if problem.targets is not None and problem.budget.low > 0:
-            # A label that fills a row up is a hit if it is true and not stored.
+        budget = problem.budget
+        if problem.targets is not None and budget.is_limited and (budget.low > 0 or self.table.offset.max() > 0):
+            # A label that is predicted though it is not stored is a hit if it is true.
             return problem.count_decisions(self.decide(problem))
         if self.search is not None and self.search.counts is not None:
             return self.search.counts

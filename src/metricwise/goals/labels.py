@@ -15,6 +15,7 @@ from ..core.label_rows import read_labels_per_row
 from ..core.label_sets import LabelSets
 from ..core.schema import Schema
 from ..data.label_rows import is_in_pieces, is_sparse
+from ..data.label_tables import has_lists
 from ..data.row_spec import RowSpec
 from ..data.weights import read_output_weight
 from ..metrics.averages import check_average
@@ -43,7 +44,7 @@ _KIND = "multilabel"
 
 def is_of_labels(rows: RowSpec, goal: Any) -> bool:
     """Whether a call is about rules for very many labels: sparse probabilities, or labels of a row that compete."""
-    if is_sparse(rows.proba) or is_in_pieces(rows.proba):
+    if is_sparse(rows.proba) or is_in_pieces(rows.proba) or has_lists(rows.proba):
         return True
     if not isinstance(goal, GoalSpec):
         return False

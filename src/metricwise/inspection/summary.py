@@ -26,8 +26,10 @@ from ..inference.results import Comparison, ConstraintResult, Estimate
 from ..metrics.naming import same_classes
 from ..metrics.resolution import metric_meant, target_kind
 from ..rules.base import Rule
+from ..rules.label_base import LabelRuleBase
 from ..solvers.result import Outcome
 from .details import Curve, Details, Missing, NotApplicable, attempt, details_of
+from .label_tables import baseline_words, label_facts, label_tables
 from .rule_table import rule_table
 from .text import display_value, improvement, metric_losses, negated, number, percent
 from .view import View
@@ -129,6 +131,11 @@ class Subject:
         return name if isinstance(name, str) and name else "the metric"
 
     @property
+    def baseline_name(self) -> str:
+        """What the rule is compared with, as a name in tables."""
+        return "most probable labels" if isinstance(self.rule, LabelRuleBase) else "argmax"
+
+    @property
     def losses(self) -> Mapping[str, str]:
         """The name of the loss of every metric that is minus a loss or a cost."""
         if self.view is None:
@@ -215,12 +222,20 @@ def _result(subject: Subject) -> dict[str, Any]:
         "metric": subject.metric_name,
         "advice": dict(zip(("kind", "sentence"), _advice(subject), strict=True)),
         "figures": _figures(subject),
+        "baseline": subject.baseline_name,
         "rule": summarize_rule(subject.rule),
         "promises": [] if view is None else [_constraint(constraint) for constraint in view.constraints],
         "recorded": [] if view is None else [_pair(subject, *pair) for pair in view.recorded.items()],
         "groups": [] if view is None else _groups(subject, view),
+        "labels": _labels(view),
         "status": "" if view is None else view.status,
     }
+
+
+def _labels(view: View | None) -> dict[str, Any] | None:
+    if view is None or view.by_label is None or not isinstance(view.rule, LabelRuleBase):
+        return None
+    return label_tables(view.rule, view.by_label)
 
 
 def summarize_rule(rule: Rule) -> dict[str, Any]:
@@ -262,7 +277,7 @@ def _constraint(constraint: ConstraintResult) -> dict[str, Any]:
 
 
 def _is_kept(constraint: ConstraintResult) -> bool:
-    return constraint.low - 1e-9 <= constraint.value <= constraint.high + 1e-9
+    return not (constraint.value < constraint.low - 1e-9 or constraint.value > constraint.high + 1e-9)
 
 
 def _pair(subject: Subject, metric: str, recorded: Any) -> dict[str, Any]:
@@ -308,6 +323,9 @@ def _advice(subject: Subject) -> tuple[str, str]:
     if view.constraints:
         return _advice_on_constraints(subject, view)
     if view.outcome is Outcome.ARGMAX:
+        if isinstance(view.rule, LabelRuleBase):
+            plain = f"The rule predicts {baseline_words(view.rule)}"
+            return "no", f"{plain}: no candidate is expected to be better on new data."
         if view.rule.schema.input.graded:
             return "no", "The rule predicts the most probable class: no other is expected to be better on new data."
         return "no", "Use argmax: no candidate is expected to be better on new data."
@@ -324,7 +342,8 @@ def _advice(subject: Subject) -> tuple[str, str]:
                 f"The rule is likely to help: {about}, but the 95 % interval includes zero.",
             )
         change = number(0.0 - gain.estimate if loss else gain.estimate, True)
-        return "no", f"Use argmax: on new data the rule changes {name} by about {change}."
+        instead = "the most probable labels" if isinstance(view.rule, LabelRuleBase) else "argmax"
+        return "no", f"Use {instead}: on new data the rule changes {name} by about {change}."
     difference = view.value - view.baseline
     adds = improvement(name, difference, view.value, loss=loss)
     if view.counted == "expected" and difference > 0:
@@ -577,6 +596,13 @@ def _facts(subject: Subject) -> list[list[str]]:
     rule, details, metadata = subject.rule, subject.details, subject.rule.metadata
     schema = rule.schema
     rows = details.problem.n_rows if details is not None and details.problem is not None else metadata.rows
+    if subject.view is not None and subject.view.by_label is not None and isinstance(rule, LabelRuleBase):
+        return _pairs_of_text(
+            ("Rows", f"{rows:,}" if isinstance(rows, int) else rows),
+            *label_facts(rule, subject.view.by_label),
+            ("Input", schema.input.plural if schema.input.is_logits else None),
+            ("Average over labels", metadata.average),
+        )
     sizes = sorted(set(schema.n_classes.tolist()))
     counts, by_class = metadata.class_counts, None
     if isinstance(counts, list) and len(counts) == 1 and len(counts[0]) <= _MAX_MATRIX_CLASSES:

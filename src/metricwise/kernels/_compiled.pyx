@@ -150,7 +150,7 @@ cdef extern from "_labels.h" nogil:
         double *predicted
         double *table
     int64_t mw_label_row(const mw_labels *b, ptrdiff_t i)
-    int64_t mw_label_at(const mw_labels *b, int64_t begin, int64_t e)
+    int64_t mw_label_of(const mw_labels *b, int64_t begin, int64_t code)
     int mw_label_allocate(mw_label_scratch *s, size_t longest, size_t most)
     ptrdiff_t mw_predict(const mw_labels *b, const mw_label_rule *r, int64_t row, mw_label_scratch *s)
     int mw_label_check(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, double low, double high, int64_t *where)

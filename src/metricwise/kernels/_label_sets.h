@@ -74,7 +74,7 @@ static int mw_set_allocate(mw_set_room *room, ptrdiff_t longest, double rate, do
 
 /* ------------------------------------------------------------------------------------------- reading and ranking */
 
-static inline int64_t mw_label_of(const mw_label_entries *entries, ptrdiff_t begin, ptrdiff_t e)
+static inline int64_t mw_set_label(const mw_label_entries *entries, ptrdiff_t begin, ptrdiff_t e)
 {
     if (entries->index_size == 4) return ((const int32_t *)entries->indices)[begin + e];
     if (entries->index_size == 8) return ((const int64_t *)entries->indices)[begin + e];
@@ -92,7 +92,7 @@ static inline void mw_read_entries(const mw_label_entries *entries, ptrdiff_t be
         for (ptrdiff_t e = 0; e < n; e++) p[e] = fabs(values[e]);
     }
     if (entries->factor)
-        for (ptrdiff_t e = 0; e < n; e++) p[e] *= entries->factor[mw_label_of(entries, begin, e)];
+        for (ptrdiff_t e = 0; e < n; e++) p[e] *= entries->factor[mw_set_label(entries, begin, e)];
     for (ptrdiff_t e = 0; e < n; e++) p[e] = p[e] < 1.0 ? p[e] : 1.0;
 }
 
@@ -387,14 +387,14 @@ MW_CLONES static void mw_set_labels(const mw_label_entries *entries, ptrdiff_t b
         for (ptrdiff_t e = 0; e < n; e++) {
             if (p[e] < lowest) continue;
             if (p[e] == lowest && equal-- <= 0) continue; /* the lower labels come first */
-            mw_put_label(out, out_size, at++, mw_label_of(entries, begin, e));
+            mw_put_label(out, out_size, at++, mw_set_label(entries, begin, e));
         }
         return;
     }
     int64_t improbable = size - m, next = 0; /* labels of probability 0 that are wanted; the lowest that may be one */
     for (ptrdiff_t e = 0; e < n; e++) {
         if (!(p[e] > 0.0)) continue;
-        int64_t label = mw_label_of(entries, begin, e);
+        int64_t label = mw_set_label(entries, begin, e);
         for (; improbable > 0 && next < label; next++, improbable--) mw_put_label(out, out_size, at++, next);
         mw_put_label(out, out_size, at++, label);
         next = label + 1;

@@ -13,7 +13,8 @@
 #include "_link.h"
 
 #define MW_LANES 8
-#define MW_MOST_IN_LANES 8 /* labels a row that lanes keep; of more, the limit is found by partitioning */
+#define MW_MOST_IN_LANES 8 /* labels a row that lanes keep; of more, the limit is found by counting */
+#define MW_FEW_SCORES 128 /* of which each is compared with each */
 #define MW_LEAST_POSITIVE 0x0.0000000000001p-1022
 
 typedef struct {
@@ -35,16 +36,11 @@ typedef struct {
 } mw_label_rule;
 
 typedef struct {
-    double score;
-    int64_t label, code;
-} mw_ranked;
-
-typedef struct {
     void *held;
-    double *score; /* of the longest row, and room to fill up the lanes */
-    double *copy;
+    double *score; /* of the longest row and labels that it does not store, and room to fill up the lanes */
     int64_t *picked; /* positions of entries, -(label + 2) for labels that are not stored; by label */
-    mw_ranked *ranked;
+    int64_t *before; /* those of the row before, in a pass that comes back to them */
+    int64_t *others; /* labels that are not stored */
 } mw_label_scratch;
 
 static inline int64_t mw_label_row(const mw_labels *b, ptrdiff_t i) { return b->rows ? b->rows[i] : (int64_t)i; }
@@ -63,13 +59,12 @@ static inline int64_t mw_label_at(const mw_labels *b, int64_t begin, int64_t e)
 /* Room for rows of so many entries, and so many labels picked; -1 where there is none. */
 static int mw_label_allocate(mw_label_scratch *s, size_t longest, size_t most)
 {
-    size_t room = (longest + MW_LANES) / MW_LANES * MW_LANES;
-    size_t codes = (longest > most ? longest : most) + 1;
-    s->score = mw_aligned(2 * room + codes + 3 * (most + 1), &s->held);
+    size_t room = (longest + most + MW_LANES) / MW_LANES * MW_LANES;
+    s->score = mw_aligned(3 * room + most, &s->held);
     if (!s->score) return -1;
-    s->copy = s->score + room;
-    s->picked = (int64_t *)(s->copy + room);
-    s->ranked = (mw_ranked *)(s->picked + codes);
+    s->picked = (int64_t *)(s->score + room);
+    s->before = s->picked + room;
+    s->others = s->before + room;
     return 0;
 }
 
@@ -139,35 +134,67 @@ static void mw_label_scores(const mw_labels *b, const mw_label_rule *r, int64_t 
 #define MW_LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define MW_SMALLER(a, b) ((a) > (b) ? (b) : (a))
 
+/* Vectors of four: the compiler does not keep lanes in registers by itself. MW_EXCHANGE leaves the larger of two numbers
+ * in the first and the smaller in the second, lane by lane. */
+#if defined(__GNUC__)
+typedef double mw_four __attribute__((vector_size(32), may_alias));
+typedef int64_t mw_four_bits __attribute__((vector_size(32)));
+#define MW_FOUR(at) (*(const mw_four *)(at)) /* an address that whole vectors lie on, as all of the scores' do */
+#define MW_FOUR_OF(x) ((mw_four){(x), (x), (x), (x)})
+#define MW_FOUR_LANE(x, l) ((x)[l])
+#define MW_EXCHANGE(a, b)                                                                           \
+    do {                                                                                            \
+        mw_four_bits mw_more = (mw_four_bits)((a) > (b));                                           \
+        mw_four mw_less = (mw_four)(((mw_four_bits)(b) & mw_more) | ((mw_four_bits)(a) & ~mw_more)); \
+        (a) = (mw_four)(((mw_four_bits)(a) & mw_more) | ((mw_four_bits)(b) & ~mw_more));            \
+        (b) = mw_less;                                                                              \
+    } while (0)
+#else
+typedef struct {
+    double lane[4];
+} mw_four;
+#define MW_FOUR(at) (*(const mw_four *)(at))
+#define MW_FOUR_OF(x) ((mw_four){{(x), (x), (x), (x)}})
+#define MW_FOUR_LANE(x, l) ((x).lane[l])
+#define MW_EXCHANGE(a, b)                                                       \
+    do {                                                                        \
+        for (int mw_l = 0; mw_l < 4; mw_l++) {                                  \
+            double mw_less = MW_SMALLER((a).lane[mw_l], (b).lane[mw_l]);        \
+            (a).lane[mw_l] = MW_LARGER((a).lane[mw_l], (b).lane[mw_l]);         \
+            (b).lane[mw_l] = mw_less;                                           \
+        }                                                                       \
+    } while (0)
+#endif
+
 /* The k-th largest of n scores, a multiple of MW_LANES: each lane keeps its k best in order, what is better than the
- * first pushes the others back. Then one half of the lanes is put into the other, until one lane is left. */
+ * first pushes the others back. Then lanes are put into one another; of two lists in order, the j-th best of the one
+ * is no better than the first j of both. */
 #define MW_DEFINE_LIMIT(k)                                                                   \
     MW_CLONES static double mw_limit_##k(ptrdiff_t n, const double *restrict score)          \
     {                                                                                        \
-        double best[k][MW_LANES];                                                            \
-        for (int i = 0; i < k; i++)                                                          \
-            for (int l = 0; l < MW_LANES; l++) best[i][l] = -HUGE_VAL;                       \
+        mw_four best[k], others[k];                                                          \
+        double last[k];                                                                      \
+        for (int i = 0; i < k; i++) best[i] = others[i] = MW_FOUR_OF(-HUGE_VAL);             \
         for (ptrdiff_t e = 0; e < n; e += MW_LANES) {                                        \
-            double x[MW_LANES];                                                              \
-            for (int l = 0; l < MW_LANES; l++) x[l] = score[e + l];                          \
-            for (int i = 0; i < k; i++)                                                      \
-                for (int l = 0; l < MW_LANES; l++) {                                         \
-                    double rest = MW_SMALLER(best[i][l], x[l]);                              \
-                    best[i][l] = MW_LARGER(best[i][l], x[l]);                                \
-                    x[l] = rest;                                                             \
-                }                                                                            \
+            mw_four x = MW_FOUR(score + e), y = MW_FOUR(score + e + 4);                      \
+            for (int i = 0; i < k; i++) {                                                    \
+                MW_EXCHANGE(best[i], x);                                                     \
+                MW_EXCHANGE(others[i], y);                                                   \
+            }                                                                                \
         }                                                                                    \
-        for (int half = MW_LANES / 2; half; half /= 2)                                       \
-            for (int j = 0; j < k; j++)                                                      \
-                for (int l = 0; l < half; l++) {                                             \
-                    double x = best[j][half + l];                                            \
-                    for (int i = j; i < k; i++) {                                            \
-                        double rest = MW_SMALLER(best[i][l], x);                             \
-                        best[i][l] = MW_LARGER(best[i][l], x);                               \
-                        x = rest;                                                            \
-                    }                                                                        \
+        for (int j = 0; j < k; j++)                                                          \
+            for (int i = j; i < k; i++) MW_EXCHANGE(best[i], others[j]);                     \
+        for (int j = 0; j < k; j++) last[j] = MW_FOUR_LANE(best[j], 0);                      \
+        for (int l = 1; l < 4; l++)                                                          \
+            for (int j = 0; j < k; j++) {                                                    \
+                double x = MW_FOUR_LANE(best[j], l);                                         \
+                for (int i = j; i < k; i++) {                                                \
+                    double less = MW_SMALLER(last[i], x);                                    \
+                    last[i] = MW_LARGER(last[i], x);                                         \
+                    x = less;                                                                \
                 }                                                                            \
-        return best[(k) - 1][0];                                                             \
+            }                                                                                \
+        return last[(k) - 1];                                                                \
     }
 MW_DEFINE_LIMIT(1)
 MW_DEFINE_LIMIT(2)
@@ -178,35 +205,65 @@ MW_DEFINE_LIMIT(6)
 MW_DEFINE_LIMIT(7)
 MW_DEFINE_LIMIT(8)
 
-/* The k-th largest of n > k scores, which are put into another order: those above a middle one first, then those equal
- * to it, and on within the part that holds the k-th. */
-static double mw_limit_of_many(ptrdiff_t n, ptrdiff_t k, double *x)
+/* Numbers in the order of doubles, and back; 0 and -0 are one. */
+static inline int64_t mw_place(double x)
 {
-    ptrdiff_t first = 0, last = n - 1, wanted = k - 1;
-    while (first < last) {
-        double a = x[first], c = x[first + (last - first) / 2], d = x[last];
-        double middle = MW_LARGER(MW_SMALLER(a, c), MW_SMALLER(MW_LARGER(a, c), d));
-        ptrdiff_t above = first, below = last, at = first;
-        while (at <= below) {
-            double here = x[at];
-            if (here > middle) {
-                x[at++] = x[above];
-                x[above++] = here;
-            } else if (here < middle) {
-                x[at] = x[below];
-                x[below--] = here;
-            } else {
-                at++;
-            }
-        }
-        if (wanted < above)
-            last = above - 1;
-        else if (wanted > below)
-            first = below + 1;
-        else
-            return middle;
+    int64_t bits = (int64_t)mw_bits(x);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+static inline double mw_at_place(int64_t place)
+{
+    return mw_double((uint64_t)(place < 0 ? INT64_MIN - place : place));
+}
+
+MW_CLONES static int64_t mw_reach(ptrdiff_t n, const double *restrict score, double limit)
+{
+    int64_t count = 0;
+    for (ptrdiff_t e = 0; e < n; e++) count += score[e] >= limit;
+    return count;
+}
+
+/* The k-th largest of few scores: the least of those that fewer than k are above. */
+MW_CLONES static double mw_limit_of_few(ptrdiff_t n, ptrdiff_t k, const double *restrict score)
+{
+    int64_t above[MW_FEW_SCORES];
+    double limit = HUGE_VAL;
+    for (ptrdiff_t e = 0; e < n; e++) above[e] = 0;
+    for (ptrdiff_t other = 0; other < n; other++) {
+        double x = score[other];
+        for (ptrdiff_t e = 0; e < n; e++) above[e] += x > score[e];
     }
-    return x[wanted];
+    for (ptrdiff_t e = 0; e < n; e++) {
+        double x = above[e] < k ? score[e] : HUGE_VAL;
+        limit = MW_SMALLER(limit, x);
+    }
+    return limit;
+}
+
+/* The k-th largest of many: halves what lies between the least and the largest, and counts. */
+static double mw_limit_of_many(ptrdiff_t n, ptrdiff_t k, const double *score)
+{
+    double least = score[0], most = score[0];
+    for (ptrdiff_t e = 1; e < n; e++) {
+        least = MW_SMALLER(least, score[e]);
+        most = MW_LARGER(most, score[e]);
+    }
+    int64_t low = mw_place(least), high = mw_place(most) + 1;
+    while (low + 1 < high) {
+        int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
+        double limit = mw_at_place(middle);
+        int64_t reach = mw_reach(n, score, limit);
+        if (reach == k) { /* what lies between the k-th and the next */
+            for (ptrdiff_t e = 0; e < n; e++) most = score[e] >= limit && score[e] < most ? score[e] : most;
+            return most;
+        }
+        if (reach > k)
+            low = middle;
+        else
+            high = middle;
+    }
+    return mw_at_place(low);
 }
 
 /* The k-th largest score of a row, k >= 1; -inf where there are not so many. */
@@ -214,10 +271,8 @@ static double mw_limit(ptrdiff_t n, ptrdiff_t k, mw_label_scratch *s)
 {
     ptrdiff_t whole = (n + MW_LANES - 1) / MW_LANES * MW_LANES;
     if (n < k) return -HUGE_VAL;
-    if (k > MW_MOST_IN_LANES) {
-        memcpy(s->copy, s->score, (size_t)n * sizeof *s->copy);
-        return mw_limit_of_many(n, k, s->copy);
-    }
+    if (k > MW_MOST_IN_LANES)
+        return n <= MW_FEW_SCORES ? mw_limit_of_few(n, k, s->score) : mw_limit_of_many(n, k, s->score);
     for (ptrdiff_t e = n; e < whole; e++) s->score[e] = -HUGE_VAL;
     switch (k) {
     case 1: return mw_limit_1(whole, s->score);
@@ -229,13 +284,6 @@ static double mw_limit(ptrdiff_t n, ptrdiff_t k, mw_label_scratch *s)
     case 7: return mw_limit_7(whole, s->score);
     default: return mw_limit_8(whole, s->score);
     }
-}
-
-MW_CLONES static ptrdiff_t mw_positive(ptrdiff_t n, const double *restrict score)
-{
-    int64_t count = 0;
-    for (ptrdiff_t e = 0; e < n; e++) count += score[e] > 0.0;
-    return (ptrdiff_t)count;
 }
 
 /* Positions of the entries that reach a limit. */
@@ -262,84 +310,117 @@ static ptrdiff_t mw_best(ptrdiff_t n, ptrdiff_t k, double limit, int64_t begin, 
     return q;
 }
 
-static inline int mw_before(double score, int64_t label, const mw_ranked *other)
-{
-    return score > other->score || (score == other->score && label < other->label);
-}
-
 static inline double mw_shift(const mw_label_rule *r, int64_t label) { return r->offset[label * r->offset_step]; }
 
-static int mw_is_stored(const mw_labels *b, int64_t begin, int64_t end, int64_t label)
+static int mw_is_stored(const mw_labels *b, int64_t begin, ptrdiff_t n, int64_t label)
 {
-    int64_t low = begin, high = end;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (mw_label_at(b, begin, middle) < label)
-            low = middle + 1;
-        else
-            high = middle;
+    int64_t at = begin;
+    if (n == 0) return 0;
+    while (n > 1) { /* without a branch: either half is as likely */
+        ptrdiff_t half = n / 2;
+        at += mw_label_at(b, begin, at + half) <= label ? half : 0;
+        n -= half;
     }
-    return low < end && mw_label_at(b, begin, low) == label;
+    return mw_label_at(b, begin, at) == label;
 }
 
-/* The same with labels that the row does not store, whose score is the offset. */
-static ptrdiff_t mw_predict_with_others(const mw_labels *b, const mw_label_rule *r, int64_t begin, ptrdiff_t n,
-                                     mw_label_scratch *s)
+/* Where the ranking of n scores is cut: behind the last positive one, within the budget. Those of the best k reach the
+ * limit. */
+static ptrdiff_t mw_cut(const mw_label_rule *r, ptrdiff_t n, mw_label_scratch *s, double *limit)
 {
-    ptrdiff_t high = (ptrdiff_t)r->high, low = (ptrdiff_t)r->low;
-    ptrdiff_t q = mw_best(n, high, mw_limit(n, high, s), begin, s), at;
-    mw_ranked *ranked = s->ranked;
-    for (ptrdiff_t i = 0; i < q; i++) {
-        int64_t e = s->picked[i];
-        double score = s->score[e - begin];
-        for (at = i; at > 0 && score > ranked[at - 1].score; at--) ranked[at] = ranked[at - 1];
-        ranked[at].score = score;
-        ranked[at].label = mw_label_at(b, begin, e);
-        ranked[at].code = e;
+    ptrdiff_t k = (ptrdiff_t)r->high;
+    *limit = MW_LEAST_POSITIVE;
+    if (r->low < r->high) {
+        ptrdiff_t positive = (ptrdiff_t)mw_reach(n, s->score, MW_LEAST_POSITIVE);
+        if (positive < k && positive > r->low) return positive;
+        if (positive < k) k = (ptrdiff_t)r->low;
     }
-    for (ptrdiff_t i = 0; i < r->n_fill; i++) {
+    if (k > 0) *limit = mw_limit(n, k, s);
+    return k;
+}
+
+/* Write the labels that the row does not store and that may be predicted, as many as `high`, and their scores, the
+ * offsets, behind those of the row; returns how many. */
+static ptrdiff_t mw_find_others(const mw_labels *b, const mw_label_rule *r, int64_t begin, ptrdiff_t n, ptrdiff_t k,
+                                double limit, mw_label_scratch *s)
+{
+    /* A positive score must reach the best `high` of the row, any other the best `low`; if these are not the best k,
+     * the first are not all positive, or the second are. */
+    double positive = k == r->high ? limit : -HUGE_VAL, other = k == r->low ? limit : HUGE_VAL;
+    ptrdiff_t found = 0;
+    for (ptrdiff_t i = 0; i < r->n_fill && found < r->high; i++) {
         int64_t label = r->fill[i];
         double score = mw_shift(r, label);
-        for (at = q; at > 0 && mw_before(score, label, ranked + at - 1); at--) {}
-        if (at >= high || (at >= low && score <= 0.0)) break;
-        if (mw_is_stored(b, begin, begin + n, label)) continue;
-        if (q < high) q++;
-        memmove(ranked + at + 1, ranked + at, (size_t)(q - 1 - at) * sizeof *ranked);
-        ranked[at].score = score;
-        ranked[at].label = label;
-        ranked[at].code = -(label + 2);
+        if (score > 0.0 ? score < positive : score < other || found >= r->low) break;
+        s->score[n + found] = score;
+        s->others[found] = label;
+        found += !mw_is_stored(b, begin, n, label);
     }
-    while (q > low && ranked[q - 1].score <= 0.0) q--;
-    for (ptrdiff_t i = 1; i < q; i++) { /* by label */
-        mw_ranked one = ranked[i];
-        for (at = i; at > 0 && one.label < ranked[at - 1].label; at--) ranked[at] = ranked[at - 1];
-        ranked[at] = one;
+    return found;
+}
+
+/* What is predicted among all labels, where the best k of the row, those that reach the limit, would be alone. */
+static ptrdiff_t mw_predict_with_others(const mw_labels *b, const mw_label_rule *r, int64_t begin, ptrdiff_t n,
+                                        ptrdiff_t k, double limit, mw_label_scratch *s)
+{
+    ptrdiff_t found = mw_find_others(b, r, begin, n, k, limit, s), own, others = 0, at;
+    double *scores = s->score + n;
+    k = mw_cut(r, n + found, s, &limit);
+    if (k == 0) return 0;
+    own = mw_reaching(n, s->score, limit, begin, s->picked);
+    for (ptrdiff_t i = 0; i < found; i++) { /* those that reach the limit, by label */
+        int64_t label = s->others[i];
+        double score = scores[i];
+        if (score < limit) continue;
+        for (at = others++; at > 0 && label < s->others[at - 1]; at--) {
+            s->others[at] = s->others[at - 1];
+            scores[at] = scores[at - 1];
+        }
+        s->others[at] = label;
+        scores[at] = score;
     }
-    for (ptrdiff_t i = 0; i < q; i++) s->picked[i] = ranked[i].code;
-    return q;
+    while (own + others > k) { /* of those that tie at the limit, leave out that of the highest label */
+        ptrdiff_t i = own - 1, j = others - 1;
+        while (i >= 0 && s->score[s->picked[i] - begin] > limit) i--;
+        while (j >= 0 && scores[j] > limit) j--;
+        if (i < 0 && j < 0) break; /* of numbers that are none */
+        if (j < 0 || (i >= 0 && mw_label_at(b, begin, s->picked[i]) > s->others[j])) {
+            memmove(s->picked + i, s->picked + i + 1, (size_t)(own - 1 - i) * sizeof *s->picked);
+            own--;
+        } else {
+            memmove(s->others + j, s->others + j + 1, (size_t)(others - 1 - j) * sizeof *s->others);
+            memmove(scores + j, scores + j + 1, (size_t)(others - 1 - j) * sizeof *scores);
+            others--;
+        }
+    }
+    at = own + others;
+    k = at;
+    while (others > 0) { /* from the last on: there is room behind those of the row */
+        int64_t label = s->others[others - 1];
+        if (own > 0 && mw_label_at(b, begin, s->picked[own - 1]) > label) {
+            s->picked[--at] = s->picked[own - 1];
+            own--;
+        } else {
+            s->picked[--at] = -(label + 2);
+            others--;
+        }
+    }
+    return k;
 }
 
 /* What is predicted for a row: so many codes in s->picked, by label. */
 static ptrdiff_t mw_predict(const mw_labels *b, const mw_label_rule *r, int64_t row, mw_label_scratch *s)
 {
     int64_t begin = b->indptr[row];
-    ptrdiff_t n = (ptrdiff_t)(b->indptr[row + 1] - begin), k = (ptrdiff_t)r->high, positive;
-    double limit = MW_LEAST_POSITIVE;
-    int cut = 1; /* the limit is that of the best k */
+    ptrdiff_t n = (ptrdiff_t)(b->indptr[row + 1] - begin), k;
+    double limit;
     mw_label_scores(b, r, begin, n, s->score);
-    if (r->high < 0) return mw_reaching(n, s->score, limit, begin, s->picked);
-    if (r->low < r->high) { /* the ranking is cut behind the last positive score, within the budget */
-        positive = mw_positive(n, s->score);
-        if (positive < k) {
-            cut = positive <= r->low;
-            k = cut ? (ptrdiff_t)r->low : positive;
-        }
-    }
-    if (cut && k > 0) limit = mw_limit(n, k, s);
+    if (r->high < 0) return mw_reaching(n, s->score, MW_LEAST_POSITIVE, begin, s->picked);
+    k = mw_cut(r, n, s, &limit);
     if (r->n_fill) {
         double best = mw_shift(r, r->fill[0]);
         if (k == 0 ? best > 0.0 : n < k || best >= limit || (best > 0.0 && k < r->high))
-            return mw_predict_with_others(b, r, begin, n, s);
+            return mw_predict_with_others(b, r, begin, n, k, limit, s);
     }
     return k == 0 ? 0 : mw_best(n, k, limit, begin, s);
 }
@@ -516,26 +597,43 @@ static void mw_label_sums(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, d
     })
 }
 
+static inline int64_t mw_label_of(const mw_labels *b, int64_t begin, int64_t code)
+{
+    return code < 0 ? -code - 2 : mw_label_at(b, begin, code);
+}
+
+static inline void mw_count_picked(const mw_labels *b, int64_t row, ptrdiff_t n, const int64_t *restrict picked,
+                                   double *restrict sums)
+{
+    double w = b->weight ? b->weight[row] : 1.0;
+    for (ptrdiff_t q = 0; q < n; q++) {
+        int64_t e = picked[q];
+        double *sum = sums + 3 * mw_label_of(b, b->indptr[row], e);
+        double x = e < 0 ? 0.0 : mw_value(b, e);
+        sum[0] += w * fabs(x);
+        sum[1] += signbit(x) ? w : 0.0;
+        sum[2] += w;
+    }
+}
+
+/* Sums of labels lie all over memory: they are fetched when a row is decided, and added to when the next one is. */
 static void mw_label_count(const mw_labels *b, const mw_label_rule *r, ptrdiff_t first, ptrdiff_t last,
                            mw_label_scratch *s, double *restrict sums)
 {
+    int64_t row_before = 0;
+    ptrdiff_t n_before = 0;
     for (ptrdiff_t i = first; i < last; i++) {
         int64_t row = mw_label_row(b, i), begin = b->indptr[row];
-        double w = b->weight ? b->weight[row] : 1.0;
         ptrdiff_t n = mw_predict(b, r, row, s);
-        for (ptrdiff_t q = 0; q < n; q++) {
-            int64_t e = s->picked[q];
-            if (e < 0) {
-                sums[3 * (-e - 2) + 2] += w;
-                continue;
-            }
-            double x = mw_value(b, e);
-            double *sum = sums + 3 * mw_label_at(b, begin, e);
-            sum[0] += w * fabs(x);
-            sum[1] += signbit(x) ? w : 0.0;
-            sum[2] += w;
-        }
+        int64_t *picked = s->picked;
+        for (ptrdiff_t q = 0; q < n; q++) MW_PREFETCH(sums + 3 * mw_label_of(b, begin, picked[q]));
+        mw_count_picked(b, row_before, n_before, s->before, sums);
+        s->picked = s->before;
+        s->before = picked;
+        row_before = row;
+        n_before = n;
     }
+    mw_count_picked(b, row_before, n_before, s->before, sums);
 }
 
 /* ----------------------------------------------------------------------------------------------- row after row */
@@ -639,6 +737,21 @@ static inline void mw_move_code(const mw_label_state *s, const mw_labels *b, int
         mw_move(s, -code - 2, 0.0, w);
 }
 
+/* The state of labels lies all over memory: it is fetched two rows ahead. */
+static inline void mw_fetch_state(const mw_label_state *s, const mw_labels *b, int64_t row, int64_t high,
+                                  const int64_t *chosen)
+{
+    for (int64_t q = 0; q < high && chosen[q] != -1; q++) {
+        int64_t m = mw_label_of(b, b->indptr[row], chosen[q]);
+        MW_PREFETCH(s->factor + m);
+        MW_PREFETCH(s->true_rows + m);
+        MW_PREFETCH(s->weight + m);
+        MW_PREFETCH(s->tp + m);
+        MW_PREFETCH(s->predicted + m);
+        MW_PREFETCH(s->table + 2 * m);
+    }
+}
+
 static void mw_label_ascend(const mw_labels *b, const mw_label_rule *r, ptrdiff_t n_rows, const mw_label_state *state,
                             mw_label_scratch *s, int64_t *chosen)
 {
@@ -646,6 +759,7 @@ static void mw_label_ascend(const mw_labels *b, const mw_label_rule *r, ptrdiff_
         int64_t row = mw_label_row(b, i), begin = b->indptr[row];
         int64_t *own = chosen + i * r->high;
         double w = b->weight ? b->weight[row] : 1.0;
+        if (i + 2 < n_rows) mw_fetch_state(state, b, mw_label_row(b, i + 2), r->high, own + 2 * r->high);
         for (ptrdiff_t q = 0; q < r->high; q++) mw_move_code(state, b, begin, own[q], -w);
         ptrdiff_t n = mw_predict(b, r, row, s);
         for (ptrdiff_t q = 0; q < n; q++) {

@@ -1,7 +1,7 @@
 # Rows that store few of very many labels; part of `_compiled.pyx`.
 
 cdef Py_ssize_t _MOST_LABEL_SUMS = 4  # parts that keep sums of all labels
-cdef Py_ssize_t _LABEL_ENTRIES = 16  # entries a label from which parts pay: each of them writes and adds its sums
+cdef Py_ssize_t _LABEL_ENTRIES = 8  # entries a label from which parts pay: each of them writes and adds its sums
 
 
 cdef object _LABEL_TYPES = frozenset((np.dtype(np.int32), np.dtype(np.int64)))
@@ -199,26 +199,27 @@ def label_count(block, tables, low, high, fill):
     cdef _Labels labels = _label_block(block)
     if labels is None:
         return _numpy.label_count(block, tables, low, high, fill)
-    out = np.zeros((len(tables), labels.source.n_labels, 3))
+    cdef Py_ssize_t n_labels = labels.source.n_labels, part, r
+    cdef Cut cut = _label_cut(labels, n_labels)
+    out, others = np.zeros((len(tables), n_labels, 3)), np.empty((cut.parts - 1, n_labels, 3))
+    cdef double[:, :, ::1] counts = out, rest = others
+    cdef _LabelTable table
+    cdef size_t most
+    cdef int failed = 0
     for r, (scale, offset) in enumerate(tables):  # one by one: a table stays in the cache, the entries do not
         table = _LabelTable(labels, scale, offset, low, high, None if fill is None else fill[r])
-        out[r] = _count_by(labels, table)
+        most = _most_picked(labels, &table.rule)
+        others[:] = 0.0
+        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+            failed += _count_part(
+                labels, table, most, _label_begin(&cut, part), _label_begin(&cut, part + 1),
+                &counts[r, 0, 0] if part == 0 else &rest[part - 1, 0, 0]
+            )
+        if failed:
+            raise MemoryError
+        for part_counts in others:
+            out[r] += part_counts
     return out
-
-
-cdef _count_by(_Labels labels, _LabelTable table):
-    cdef Cut cut = _label_cut(labels, labels.source.n_labels)
-    counts = np.zeros((cut.parts, labels.source.n_labels, 3))
-    cdef double[:, :, ::1] sums = counts
-    cdef size_t most = _most_picked(labels, &table.rule)
-    cdef Py_ssize_t part
-    cdef int failed = 0
-    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-        failed += _count_part(labels, table, most, _label_begin(&cut, part), _label_begin(&cut, part + 1),
-                              &sums[part, 0, 0])
-    if failed:
-        raise MemoryError
-    return _added(counts)
 
 
 cdef int _count_part(
@@ -284,7 +285,7 @@ cdef int _decide_labels(
     cdef mw_label_scratch scratch
     cdef const mw_labels *source = &labels.source
     cdef Py_ssize_t room = 0, used = 0, i, q, n
-    cdef int64_t row, code
+    cdef int64_t row
     cdef int64_t *more
     if mw_label_allocate(&scratch, labels.longest, most):
         return 1
@@ -299,8 +300,7 @@ cdef int _decide_labels(
                 return 1
             found[0] = more
         for q in range(n):
-            code = scratch.picked[q]
-            found[0][used + q] = -code - 2 if code < 0 else mw_label_at(source, source.indptr[row], code)
+            found[0][used + q] = mw_label_of(source, source.indptr[row], scratch.picked[q])
         used += n
         ends[i + 1] = n
     free(scratch.held)

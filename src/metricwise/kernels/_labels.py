@@ -7,7 +7,6 @@ Rows are read some at a time, so that what is held beside them stays small. A la
 from __future__ import annotations
 
 import math
-from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -205,17 +204,19 @@ def _ranked(
 ) -> list[tuple[float, int, int]]:
     """Return what is predicted for one row: minus the score, the label, and its place in the row or -1."""
     best = [(-float(scores[at]), int(labels[at]), int(at)) for at in np.argsort(-scores, kind="stable")[:high]]
+    # What a score must reach: the best `high` of the row if it is positive, the best `low` if it is not.
+    positive, other = (-best[rank - 1][0] if 0 < rank <= len(best) else -math.inf for rank in (high, low))
     stored: set[int] | None = None
+    others: list[tuple[float, int, int]] = []
     for label in fill:
-        candidate = (-offset(label), label, -1)
-        rank = bisect(best, candidate)
-        if rank >= high or (rank >= low and candidate[0] >= 0):
+        score = offset(label)
+        if len(others) == high or (score < positive if score > 0 else score < other or len(others) >= low):
             break
         stored = set(labels) if stored is None else stored
         if label not in stored:
-            best.insert(rank, candidate)
-            del best[high:]
-    return [one for rank, one in enumerate(best) if rank < low or one[0] < 0]
+            others.append((-score, label, -1))
+    ranking = sorted(best + others)[:high]
+    return [one for rank, one in enumerate(ranking) if rank < low or one[0] < 0]
 
 
 def _predicted(

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.budget import Budget
+from ..core.label_rows import fill_labels
 from ..metrics.label_aims import LabelCounts, LabelTable
 
-__all__ = ["Ascent", "BothCounts", "LabelOracle", "Sweep", "fill_labels"]
+__all__ = ["Ascent", "BothCounts", "LabelOracle", "Sweep", "labels_to_fill"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -55,7 +56,7 @@ class BothCounts(NamedTuple):
     by_labels: LabelCounts
 
 
-def fill_labels(offset: FloatArray, n_labels: int, budget: Budget, longest_row: int) -> IntArray:
+def labels_to_fill(offset: FloatArray, n_labels: int, budget: Budget, longest_row: int) -> IntArray:
     """Return the labels that may be predicted without a stored entry, the largest offset first, ties by position.
 
     Parameters
@@ -70,12 +71,7 @@ def fill_labels(offset: FloatArray, n_labels: int, budget: Budget, longest_row: 
     if not budget.is_limited or (budget.low == 0 and float(offset.max(initial=-np.inf)) <= 0):
         return _NO_LABELS
     n_needed = min(budget.high + longest_row, n_labels)
-    if len(offset) == 1:
-        return np.arange(n_needed, dtype=np.int64)
-    least = np.partition(offset, n_labels - n_needed)[n_labels - n_needed]
-    above, equal = np.flatnonzero(offset > least), np.flatnonzero(offset == least)
-    order = above[np.argsort(-offset[above], kind="stable")]
-    return np.concatenate([order, equal[: n_needed - len(order)]]).astype(np.int64)
+    return np.arange(n_needed) if len(offset) == 1 else fill_labels(offset, n_needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +163,7 @@ class LabelOracle:
 
     def count_both(self, tables: Sequence[LabelTable]) -> list[BothCounts]:
         """Return the counts of rules by tables, as this oracle counts and by labels, in one pass over the rows."""
-        fills = [fill_labels(table.offset, self.n_labels, self.budget, self.longest_row) for table in tables]
+        fills = [labels_to_fill(table.offset, self.n_labels, self.budget, self.longest_row) for table in tables]
         sums = kernels.label_count(self.block, list(tables), self.budget.low, self.budget.high, fills)
         out = []
         for expected, hits, predicted in sums.transpose(0, 2, 1):
@@ -203,10 +199,10 @@ class LabelOracle:
         chosen = np.full((self.n_rows, self.budget.high), -1, dtype=np.int64)
         budget = self.budget
         # Rows that store too few labels get those that it costs least: at first, the rarest.
-        fill = fill_labels(-true, self.n_labels, budget, self.longest_row) if budget.low else _NO_LABELS
+        fill = labels_to_fill(-true, self.n_labels, budget, self.longest_row) if budget.low else _NO_LABELS
         for n_done in range(n_passes):
             if n_done:
-                fill = fill_labels(offset, self.n_labels, budget, self.longest_row)
+                fill = labels_to_fill(offset, self.n_labels, budget, self.longest_row)
             kernels.label_ascend(
                 self.block,
                 form,

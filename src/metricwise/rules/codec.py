@@ -563,6 +563,29 @@ def read_packed(value: Any, name: str) -> NDArray[np.float64]:
     return array
 
 
+def write_packed_array(values: NDArray[Any]) -> Json:
+    """Return numbers of any shape packed, NaN and infinity included."""
+    import base64
+    import zlib
+
+    data = zlib.compress(values.astype("<f8").tobytes())
+    return {**_PACKED, "shape": list(values.shape), "zlib_base64": base64.b64encode(data).decode("ascii")}
+
+
+def read_packed_array(value: Any, name: str, most: int, deepest: int) -> NDArray[np.float64]:
+    """Read packed numbers of any shape, no more than `most`, which limits the memory."""
+    document = read_object(value, name)
+    check_keys(document, ("dtype", "shape", "zlib_base64"), name)
+    if document["dtype"] != _PACKED["dtype"]:
+        _refuse(f"{name}.dtype", repr(_PACKED["dtype"]), document["dtype"])
+    shape = [read_int(size, f"{name}.shape") for size in read_list(document["shape"], f"{name}.shape")]
+    n = math.prod(shape) if all(0 < size <= most for size in shape) and 1 <= len(shape) <= deepest else 0
+    if not 1 <= n <= most:
+        _refuse(f"{name}.shape", f"1 to {deepest} numbers from 1, with a product of at most {most}", shape)
+    data = _inflate(document["zlib_base64"], n, f"{name}.zlib_base64")
+    return np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(shape)
+
+
 def _inflate(text: Any, n: int, name: str) -> bytes:
     """Return the bytes of n numbers; no more than these are ever inflated."""
     import base64

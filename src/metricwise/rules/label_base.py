@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ..core.inputs import Input
-from ..core.label_rows import CALIBRATION_FLOOR, MAX_LABELS, Budget, LabelRows, read_labels_per_row
+from ..core.label_rows import CALIBRATION_FLOOR, MAX_LABELS, LabelRows, LabelsPerRow, read_labels_per_row
 from ..core.labels import are_one, python_labels, shared
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
@@ -37,6 +37,7 @@ _INPUTS = ("probabilities", "logits", "scores")
 _INPUT_WORDS = (
     "What the stored numbers of rows are; omitted for probabilities. Labels that are not stored have probability 0."
 )
+_SHOWN_ENDS = 3  # numbers at either end of a long array that are shown of a rule
 _MAX_NUMBER = 1e100  # of scales, offsets and weights, so that no product or sum overflows
 
 
@@ -123,7 +124,7 @@ class LabelRuleBase(Rule):
     abstain_label: ClassVar[None] = None  # type: ignore[misc]
     shared_fields: ClassVar = SHARED_FIELDS
     n_labels: int
-    labels_per_row: Budget | None
+    labels_per_row: LabelsPerRow | None
     temperature: float | None
     bias: float | None
     factor: FloatArray | None
@@ -147,8 +148,19 @@ class LabelRuleBase(Rule):
         for name, value in settled.items():
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        with np.printoptions(threshold=2 * _SHOWN_ENDS, edgeitems=_SHOWN_ENDS):
+            values = {part.name: getattr(self, part.name) for part in fields(self) if part.repr}  # type: ignore[arg-type]
+            shown_values = [f"{name}={value!r}" for name, value in values.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(shown_values)})"
+
     @property
-    def budget(self) -> Budget:
+    def decides_together(self) -> bool:
+        """Whether rows of a batch can be decided together, with another result than one by one."""
+        return False
+
+    @property
+    def budget(self) -> LabelsPerRow:
         """The least and the largest number of labels of a row, as kernels take them: -1 for no limit."""
         return (0, -1) if self.labels_per_row is None else self.labels_per_row
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, shown
-from ..core.label_rows import Budget, LabelRows, fill_labels
+from ..core.label_rows import LabelRows, LabelsPerRow, fill_labels
 from . import codec
 
 FloatArray = NDArray[np.float64]
@@ -133,7 +133,7 @@ def _read_terms(value: Any, name: str) -> Terms:
 def decide_together(
     rows: LabelRows,
     form: BatchForm,
-    budget: Budget | None,
+    budget: LabelsPerRow | None,
     factor: FloatArray | None = None,
     label_weight: FloatArray | None = None,
 ) -> Decided:
@@ -171,7 +171,7 @@ def _expected_true(block: kernels.LabelBlock, factor: FloatArray) -> FloatArray:
 
 
 def _decide_in_turn(
-    rows: LabelRows, form: BatchForm, budget: Budget, factor: FloatArray, weight: FloatArray
+    rows: LabelRows, form: BatchForm, budget: LabelsPerRow, factor: FloatArray, weight: FloatArray
 ) -> Decided:
     """Decide row after row by what its labels add to all other rows, three times."""
     low, high = budget
@@ -253,7 +253,7 @@ def _decide_alone(rows: LabelRows, form: BatchForm, factor: FloatArray) -> Decid
 
 
 def _decide_pooled(
-    rows: LabelRows, form: BatchForm, budget: Budget | None, factor: FloatArray, weight: FloatArray
+    rows: LabelRows, form: BatchForm, budget: LabelsPerRow | None, factor: FloatArray, weight: FloatArray
 ) -> Decided:
     """Maximise the ratio of the counts of all labels, by Dinkelbach's algorithm over the best decisions of each row."""
     block, total, (low, high) = rows.block(), float(rows.n_rows), (0, -1) if budget is None else budget

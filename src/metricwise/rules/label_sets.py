@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
-from ..core.label_rows import Budget
+from ..core.label_rows import LabelsPerRow
 from ..core.schema import Schema
 from .base import same_classes
 from .codec import JsonField, read_bool
@@ -80,7 +80,7 @@ _FACTOR = numbers_field(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelSetRule(LabelRuleBase):
     """Rule that predicts the set of labels with the highest expected F-beta or Jaccard of each row.
 
@@ -143,7 +143,7 @@ class LabelSetRule(LabelRuleBase):
     jaccard: bool = False
     zero_division: float = 0.0
     missing: float = 0.0
-    labels_per_row: Budget | None = None
+    labels_per_row: LabelsPerRow | None = None
     temperature: float | None = None
     bias: float | None = None
     factor: FloatArray | None = None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.label_rows import CALIBRATION_FLOOR, Budget
+from ..core.label_rows import CALIBRATION_FLOOR, LabelsPerRow
 from ..core.labels import python_labels
 
 FloatArray = NDArray[np.float64]
@@ -87,7 +87,7 @@ def _budget_lines(rule: Any, negative: str, positive: str, noun: str) -> list[st
     return lines
 
 
-def budget_words(budget: Budget) -> str:
+def budget_words(budget: LabelsPerRow) -> str:
     """Return how many labels a row may have, in words."""
     low, high = budget
     if low == high:

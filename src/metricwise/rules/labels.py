@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
-from ..core.label_rows import Budget, LabelRows, fill_labels
+from ..core.label_rows import LabelRows, LabelsPerRow, fill_labels
 from ..core.labels import decode
 from ..core.schema import Schema
 from ..data.label_rows import is_sparse
@@ -61,7 +61,7 @@ _LINEAR = JsonField("linear", {"description": "Whether the metric is a sum over 
 _LABEL_WEIGHT = numbers_field("label_weight", "Weight of each label in what a batch is worth.", optional=True)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelRule(LabelRuleBase):
     """Rule for very many labels, which takes sparse probabilities and may limit the number of labels of a row.
 
@@ -124,7 +124,7 @@ class LabelRule(LabelRuleBase):
 
     scale: FloatArray
     offset: FloatArray
-    labels_per_row: Budget | None = None
+    labels_per_row: LabelsPerRow | None = None
     temperature: float | None = None
     bias: float | None = None
     factor: FloatArray | None = None
@@ -341,6 +341,12 @@ class LabelRule(LabelRuleBase):
         calibrated = replace(rows, values=self.map_values(rows.values))
         return decide_together(calibrated, self.form, self.labels_per_row, self.factor, self.label_weight)
 
+    @property
+    def decides_together(self) -> bool:
+        """Whether a batch can be decided together, and that differs from deciding its rows one by one."""
+        bounded = self.metadata.subject_to or self.metadata.promises
+        return self.form is not None and not self.linear and not bounded
+
     def _check_together(self) -> None:
         constraints = self.metadata.subject_to or [promise["name"] for promise in self.metadata.promises or ()]
         if constraints:
@@ -385,6 +391,11 @@ class LabelRule(LabelRuleBase):
             if self.schema.input.is_logits:
                 return logits
             return np.where(logits == np.inf, np.inf, 1.0 / (1.0 + np.exp(-logits)))
+
+    @property
+    def threshold(self) -> FloatArray | None:
+        """The `thresholds`, as of other rules; None with `labels_per_row`."""
+        return None if self.labels_per_row is not None else self.thresholds
 
     @classmethod
     def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> Self:
