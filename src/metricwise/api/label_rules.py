@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._version import __version__
 from ..core.errors import InvalidParameter, InvalidType, argument, listed, mention, shown
 from ..core.inputs import Input
 from ..core.label_rows import LabelRows
@@ -20,16 +21,27 @@ from ..data.label_tables import has_lists, load_list_table
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
 from ..data.weights import read_groups, read_row_weight
-from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task
-from ..fitting.labels import LabelProblem
+from ..fitting.label_frontier import LabelFrontier, trace_labels
+from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task, value_of_fit
+from ..fitting.labels import LabelProblem, baseline_fit
 from ..fitting.strategy import Strategy
-from ..goals.labels import LabelGoal, read_label_goal
+from ..goals.labels import LabelConstraint, LabelGoal, read_label_goal
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy
 from ..rules.label_base import positive_numbers
+from ..rules.metadata import RuleMetadata
+from .frontier import TradeOff
 from .results import Solution
 
-__all__ = ["find_label_rule", "label_recipes", "load_rows", "open_label_problem", "open_labels", "refuse_rows"]
+__all__ = [
+    "find_label_rule",
+    "label_recipes",
+    "load_rows",
+    "open_label_problem",
+    "open_labels",
+    "refuse_rows",
+    "trace_label_rules",
+]
 
 _PAIRS: tuple[list[Any], ...] = ([0, 1], [False, True])
 
@@ -193,3 +205,80 @@ def find_label_rule(
     with Progress("optimize", 3 if isinstance(recipes, list) else 1, show_progress) as progress:
         fitted = fit_label_task(replace(task, stage=progress.stage))
     return Solution(**vars(fitted), problem=None)
+
+
+def trace_label_rules(
+    rows: RowSpec,
+    spec: GoalSpec,
+    strategy: Strategy,
+    ceiling: bool,
+    n_points: int,
+    name: str,
+    show_progress: bool | None,
+) -> TradeOff:
+    """Compute the frontier of two metrics for rows of very many labels; `name` is that of the bounded one."""
+    if spec.subject_to is not None:
+        raise InvalidParameter(
+            "subject_to",
+            f"be left out with sparse probabilities or {mention('labels_per_row')}, where one metric is bounded",
+            shown(spec.subject_to),
+        )
+    problem, goal = open_label_problem(rows, spec)
+    (constraint,) = goal.constraints
+    aim = problem.aim
+    if aim.average == "instance" or aim.is_coverage:
+        what = argument("average", aim.average) if aim.average == "instance" else repr(aim.name)
+        raise InvalidParameter(
+            "metric",
+            problem=f"a trade-off is not computed for {what} of very many labels",
+            remedy=f"use {argument('average', 'micro')} or {argument('average', 'macro')}",
+        )
+    recipes = label_recipes(strategy, problem)
+    recipe = recipes[0] if isinstance(recipes, list) else recipes
+    with Progress("trade_off", n_points, show_progress) as progress:
+        frontier = trace_labels(problem, recipe, constraint, ceiling=ceiling, n_points=n_points, stage=progress.stage)
+    return label_trade_off(problem, recipe, constraint, frontier, name, ceiling)
+
+
+def label_trade_off(
+    problem: LabelProblem,
+    recipe: FitStrategy,
+    constraint: LabelConstraint,
+    frontier: LabelFrontier,
+    name: str,
+    ceiling: bool,
+) -> TradeOff:
+    """Return points as rules with their values."""
+    aim = problem.aim.bind(frontier.baseline.true)
+    values = [value_of_fit(problem, aim, point.fit, point.counts) for point in frontier.points]
+    baseline = value_of_fit(problem, aim, None, frontier.baseline)
+    rules = []
+    for point, value in zip(frontier.points, values, strict=True):
+        metadata = RuleMetadata(
+            metric=aim.name,
+            average=aim.average,
+            rows=problem.rows.n_rows,
+            metricwise=__version__,
+            recipe=str(recipe),
+            value=value,
+            baseline=baseline,
+            subject_to=[f"{name} {'<=' if ceiling else '>='} {point.bound:.6g}"],
+        )
+        rules.append(point.fit.rule(problem, metadata, is_bounded=True))
+    recorded, recorded_baseline = {}, {}
+    fits = [(point.fit, point.counts) for point in frontier.points]
+    for key, secondary in problem.record.items():
+        recorded[key] = np.array([value_of_fit(problem, secondary, *pair) for pair in fits])
+        recorded_baseline[key] = value_of_fit(problem, secondary, baseline_fit(problem), frontier.baseline)
+    return TradeOff(
+        aim.name,
+        name,
+        ceiling,
+        np.array([point.bound for point in frontier.points]),
+        np.array(values),
+        np.array([constraint.aim.value(point.counts) for point in frontier.points]),
+        tuple(rules),
+        (baseline, constraint.aim.value(frontier.baseline)),
+        recorded,
+        recorded_baseline,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +21,14 @@ from ..goals.labels import LabelConstraint
 from ..inference.labels import LabelJudge, deal_blocks, standard_error
 from ..inference.results import ConstraintResult, Estimate
 from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable, RatioTerms
-from ..oracles.labels import LabelOracle
+from ..oracles.labels import BothCounts, LabelOracle
 from ..oracles.problem import FitStrategy
 from ..solvers.labels import LabelSearch, expected_table, maximise_labels, own_thresholds
 from ..solvers.result import Outcome
 from .constraints.resolve import InfeasibleConstraintsError
 from .labels import LabelFit, LabelProblem, label_oracle
 
-__all__ = ["BoundedLabels", "fit_every_label", "fit_pooled", "priced_fits"]
+__all__ = ["BoundedLabels", "PricedTables", "fit_every_label", "fit_pooled", "priced_fits"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -45,39 +46,50 @@ class BoundedLabels(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Priced:
-    """Tables at prices of a pooled bound, each started from the counts of the last one."""
+class PricedTables:
+    """Tables at prices of a bound on a pooled ratio."""
 
     oracle: LabelOracle
     aim: LabelAim
     ratio: RatioTerms
-    level: float
     sign: float  # 1 for a lower bound, -1 for an upper one
 
-    def tables(self, prices: Sequence[float]) -> list[LabelTable]:
-        """Return the table at each price, in ascending order."""
-        free = maximise_labels(self.oracle, self.aim).table
-        counts = self.oracle.count([free])[0]
-        pooled = counts.pooled(None)
-        size = max(float(self.ratio.denominator.of(pooled)[0]), 1e-300)
-        above, below = self.ratio.numerator, self.ratio.denominator
-        by_hit = self.sign * (above.hits - self.level * below.hits) / size
-        by_prediction = self.sign * (above.predicted - self.level * below.predicted) / size
-        tables = []
+    @cached_property
+    def free(self) -> LabelTable:
+        """The table at no price."""
+        return maximise_labels(self.oracle, self.aim).table
+
+    @cached_property
+    def free_counts(self) -> LabelCounts:
+        """Its counts."""
+        return self.oracle.count([self.free])[0]
+
+    def tables(self, prices: Sequence[float], level: float) -> list[LabelTable]:
+        """Return the table at each price of a level, in ascending order, each from the counts of the last one."""
+        counts, tables = self.free_counts, []
         for price in prices:
-            if price == 0:
-                tables.append(free)
-                continue
-            for _ in range(_STEPS):
-                slopes = self._slopes(counts)
-                factors = self.oracle.factors
-                table = LabelTable(
-                    (slopes.scale + price * by_hit) * factors,
-                    np.broadcast_to(slopes.offset + price * by_prediction, factors.shape),
-                )
-                counts = self.oracle.count([table])[0]
+            table = self.free
+            if price > 0:
+                table, (counts, _) = self.step(counts, level, price)
             tables.append(table)
         return tables
+
+    def step(self, counts: LabelCounts, level: float, price: float) -> tuple[LabelTable, BothCounts]:
+        """Return the table at a price, found from some counts, and its counts, also by labels."""
+        size = max(float(self.ratio.denominator.of(self.free_counts.pooled(None))[0]), 1e-300)
+        above, below = self.ratio.numerator, self.ratio.denominator
+        by_hit = self.sign * (above.hits - level * below.hits) / size
+        by_prediction = self.sign * (above.predicted - level * below.predicted) / size
+        factors = self.oracle.factors
+        for _ in range(_STEPS):
+            slopes = self._slopes(counts)
+            table = LabelTable(
+                (slopes.scale + price * by_hit) * factors,
+                np.broadcast_to(slopes.offset + price * by_prediction, factors.shape),
+            )
+            both = self.oracle.count_both([table])[0]
+            counts = both.counted
+        return table, both
 
     def _slopes(self, counts: LabelCounts) -> LabelTable:
         aim = self.aim
@@ -99,8 +111,8 @@ def priced_fits(
     oracle, link, aim = label_oracle(problem, recipe, rows)
     ceiling = np.isinf(constraint.low)
     level = (constraint.high if ceiling else constraint.low) if level is None else level
-    priced = _Priced(oracle, aim, constraint.ratio, level, -1.0 if ceiling else 1.0)
-    return [LabelFit(table, link, oracle.factor) for table in priced.tables(prices)]
+    priced = PricedTables(oracle, aim, constraint.ratio, -1.0 if ceiling else 1.0)
+    return [LabelFit(table, link, oracle.factor) for table in priced.tables(prices, level)]
 
 
 def fit_pooled(

@@ -26,7 +26,7 @@ from .metadata import loss_names, with_estimates
 from .selection import describe_choice
 from .solving import FittedRule
 
-__all__ = ["LabelTask", "default_label_recipes", "fit_label_task"]
+__all__ = ["LabelTask", "default_label_recipes", "fit_label_task", "value_of_fit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -185,16 +185,18 @@ def _build(
 def _values(
     problem: LabelProblem, aim: LabelAim, fits: Sequence[Any], counts: Sequence[LabelCounts]
 ) -> tuple[float, float]:
-    """Return the value of the rule and of the baseline; row by row for an average over instances."""
-    if problem.targets is None:
-        first, second = (aim.expected_value(counted) for counted in counts)
-        return first, second
-    if aim.average != "instance":
-        first, second = (aim.value(counted) for counted in counts)
-        return first, second
-    judge = problem.judge(0)
-    first, second = (judge.value(aim, fit.decide(problem)) for fit in fits)
+    """Return the value of the rule and of the baseline."""
+    first, second = (value_of_fit(problem, aim, *pair) for pair in zip(fits, counts, strict=True))
     return first, second
+
+
+def value_of_fit(problem: LabelProblem, aim: LabelAim, fit: Any, counts: LabelCounts) -> float:
+    """Return the value of a fit by its counts; row by row for an average over instances."""
+    if problem.targets is None:
+        return aim.expected_value(counts)
+    if aim.average == "instance":
+        return problem.judge(0).value(aim, fit.decide(problem))
+    return aim.bind(counts.true).value(counts)
 
 
 def _metadata(task: LabelTask, name: str, value: float, baseline: float) -> RuleMetadata:
