@@ -19,7 +19,8 @@ from metricwise.cli.app import app
 from worlds.labels import label_world
 
 N_LABELS = 30
-LISTS = "--indices label --values p --labels 30 --target true"
+LISTS = "--indices label --values p --n-labels 30 --target true"
+NAMED = "fit rows.parquet --indices label --values p"
 FIT = f"fit rows.parquet {LISTS} -m f1 --average macro"
 NAMES = ["news", "sport", "music"]
 COMMANDS = typer.main.get_command(app).commands
@@ -249,17 +250,18 @@ def test_large_tables_are_read_too(folder, monkeypatch):
 # ------------------------------------------------------------------------------------------------------------- errors
 
 WRONG = {
+    "fit rows.parquet -t true -m f1 -o new.json": "'true' must hold one label in every row, .* with --indices and",
     "fit rows.parquet --indices label -t true -m f1 -o new.json": "--indices needs --values, which is not given",
     "fit rows.parquet --values p -t true -m f1 -o new.json": "--values needs --indices, which is not given",
-    "fit rows.parquet --labels 30 -t true -m f1 -o new.json": "--labels needs --indices, which is not given",
-    "fit rows.parquet --indices label --values p -t true -m f1 -o new.json": "--labels, the number of labels, must be",
-    "fit rows.parquet --indices label --values p --labels 30 -m f1 -o new.json": "name the column of lists of true lab",
+    "fit rows.parquet --n-labels 30 -t true -m f1 -o new.json": "--n-labels needs --indices, which is not given",
+    f"{NAMED} -t true -m f1 -o new.json": "--n-labels, the number of labels, must be",
+    f"{NAMED} --n-labels 30 -m f1 -o new.json": "name the column of lists of true lab",
     f"{FIT} --target id -o new.json": "--target must be given once, for the lists of true labels, got 'true', 'id'",
-    "fit rows.parquet --indices nothing --values p --labels 30 -t true -m f1 -o new.json": "no column 'nothing'; the c",
-    "fit rows.parquet --indices id --values p --labels 30 -t true -m f1 -o new.json": "'id' must hold lists of labels",
-    "fit rows.parquet --indices label --values p --labels 30 -t g -m f1 -o new.json": "'g' must hold lists of labels",
-    "fit rows.parquet --indices label --values p --labels 9 -t true -m f1 -o new.json": "labels from 0 to 8, got label",
-    "fit rows.parquet --indices label --values p --labels 0 -t true -m f1 -o new.json": "invalid value for '--labels'",
+    "fit rows.parquet --indices nothing --values p --n-labels 30 -t true -m f1 -o new.json": "no column 'nothing'; ",
+    "fit rows.parquet --indices id --values p --n-labels 30 -t true -m f1 -o new.json": "'id' must hold lists of",
+    f"{NAMED} --n-labels 30 -t g -m f1 -o new.json": "'g' must hold lists of labels",
+    f"{NAMED} --n-labels 9 -t true -m f1 -o new.json": "labels from 0 to 8, got label",
+    f"{NAMED} --n-labels 0 -t true -m f1 -o new.json": "invalid value for '--n-labels'",
     f"{FIT} -o new.json".replace(
         "rows.", "worse."
     ): "probabilities from 0 to 1, got 1.5 .* row 299; pass --input logits",
@@ -294,7 +296,7 @@ WRONG = {
     "apply rule.json rows.parquet --keep nothing -o new.parquet": "there is no column 'nothing'",
     "apply rule.json rows.parquet --keep true -o new.parquet": "give them another name with --column",
     "apply rule.json rows.parquet --column a --column b -o new.parquet": "--column must be given once, for the column",
-    "apply rule.json rows.parquet --labels 7 --indices label --values p -o new.parquet": "--labels must be 30, which",
+    "apply rule.json rows.parquet --n-labels 7 --indices label --values p -o new.parquet": "--n-labels must be 30, ",
     "apply rule.json worse.parquet -o new.parquet": "got 1.5 for label .* in row 299; use a rule that was fitted to lo",
     "apply weighted.json rows.parquet --indices label --values p -o new.parquet": "--indices is only for rules for",
     "evaluate rule.json renamed.parquet --indices l --values v": "name the column of lists of true labels: --target",

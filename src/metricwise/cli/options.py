@@ -130,7 +130,7 @@ class ListOptions:
     ] = None
     n_labels: Annotated[
         int | None,
-        typer.Option("--labels", metavar="NUMBER", min=1, help="The number of labels, with --indices."),
+        typer.Option("--n-labels", metavar="NUMBER", min=1, help="The number of labels, with --indices."),
     ] = None
 
     def names(self) -> tuple[str, str] | None:
@@ -142,7 +142,7 @@ class ListOptions:
             for option, needed, value in (
                 ("--indices", "--values", self.indices),
                 ("--values", "--indices", self.values),
-                ("--labels", "--indices", self.n_labels),
+                ("--n-labels", "--indices", self.n_labels),
             )
             if value is not None
         ]
@@ -469,12 +469,11 @@ _OPTIONS = {
     "sample_weight": "--weight",
     "Sensitive.unknown": "--unknown-group",
     "Table.indices": "--indices",
-    "Table.n_labels": "--labels",
+    "Table.n_labels": "--n-labels",
     "Table.proba": "--proba",
     "Table.proba_prefix": "--proba-prefix",
     "Table.separator": "--separator",
     "Table.values": "--values",
-    "n_labels": "--labels",
 }
 _COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
 _TRUE = {"abstain": " yes"}  # options that take a value for True

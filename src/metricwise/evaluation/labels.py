@@ -18,9 +18,8 @@ from ..core.label_sets import LabelSets
 from ..core.labels import python_labels
 from ..core.progress import Progress
 from ..core.schema import Schema
-from ..data.frames import warn_of_order
+from ..data.frames import has_lists, warn_of_order
 from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
-from ..data.label_tables import has_lists, load_list_table
 from ..data.row_spec import RowSpec
 from ..data.weights import read_groups, read_row_weight, read_sample_weight
 from ..goals.labels import judged_label_aims, read_label_aims
@@ -156,6 +155,10 @@ def _check_rules(rules: list[Rule]) -> None:
 
 def _load_tables(sides: Sides, rows: RowSpec) -> tuple[Sides, RowSpec]:
     """Return what is compared and the rows, with the columns of tables in memory."""
+    if not any(has_lists(proba) or is_in_table(proba, rows.y) for _, proba in sides.pairs):
+        return sides, rows
+    from ..data.tables.label_lists import load_list_table
+
     loaded: dict[int, RowSpec] = {}
     kind = input_of([side for side, _ in sides.pairs], rows.input, sides.models)
     for side, proba in sides.pairs:

@@ -11,8 +11,8 @@ from pyarrow import feather
 from scipy import sparse
 
 import metricwise as mw
-from metricwise.data.label_tables import load_list_table
 from metricwise.data.row_spec import Frequencies, InTime, RowSpec
+from metricwise.data.tables.label_lists import load_list_table
 from worlds.labels import label_world
 
 N_LABELS = 30
@@ -387,3 +387,13 @@ def test_a_table_without_rows(tmp_path):
         mw.predict_table(
             mw.LabelRule.top(1, 3), table_of(pa.table(GOOD).slice(3), n_labels=3), tmp_path / "never.parquet"
         )
+
+
+def test_lists_are_refused_where_one_label_is_expected(rows):
+    frame = list_table(*rows)
+    with pytest.raises(
+        ValueError, match=r"'true' must hold one label in every row, got type list.* indices=...\) and "
+    ):
+        mw.optimize(mw.Table(frame), "true", "f1")
+    with pytest.raises(ValueError, match=r"lists of labels .* are only for optimize, evaluate and predict_table"):
+        mw.trade_off(table_of(frame), "true", "recall", against="precision")
