@@ -186,6 +186,17 @@ def test_evaluate_by_the_metric_and_the_columns_of_the_rule(folder):
     assert done("evaluate", "rule.json", "renamed.parquet", *words).out == result.out
 
 
+def test_a_report_on_lists_is_that_of_python(folder):
+    result = done("report", "rule.json", "rows.parquet", "-o", "report.html")
+    assert "report written to report.html." in result.err
+    text = Path("report.html").read_text(encoding="utf-8")
+    expected = mw.report.render(mw.report.summarize(mw.load_rule("rule.json"), table(), "true"))
+    assert "Largest labels" in text
+    assert text == expected
+    words = ["--indices", "l", "--values", "v", "--target", "t"]
+    assert done("report", "rule.json", "renamed.parquet", *words, "-o", "-").out.strip() == text.strip()
+
+
 def test_compare_with_a_threshold_and_with_another_rule(folder):
     rule = mw.load_rule("rule.json")
     said = document("compare", "rule.json", "rows.parquet", "--threshold", "0.3")
@@ -312,7 +323,6 @@ WRONG = {
     "evaluate rule.json rows.parquet --time g": "--time is not for very many labels",
     "compare rule.json rows.parquet --threshold 0.2 --threshold 0.3": "--threshold must be given once for very many",
     "compare rule.json rows.parquet --class-weights 0=1,1=2": "--class-weights is only for rules with a single output",
-    "report rule.json rows.parquet -o new.html": "fitted to lists of labels, which this command does not take",
     "shares rule.json rows.parquet": "class shares are not estimated for rules of very many labels",
     "expect rule.json rows.parquet --reference renamed.parquet": "rule.json|lists of labels",
 }
