@@ -11,6 +11,7 @@ ORDER = (
     "macro_f1_boosting",
     "worst_class_recall",
     "multilabel_tags",
+    "many_labels",
     "missing_labels",
     "shifted_prior",
     "drift",

@@ -49,6 +49,8 @@ _HOME = {
     "CostRule": "rules",
     "CutPointRule": "rules",
     "GroupedRule": "rules",
+    "LabelRule": "rules",
+    "LabelSetRule": "rules",
     "Rule": "rules",
     "RuleMetadata": "rules",
     "Sensitive": "data.row_spec",

@@ -13,6 +13,7 @@ from metricwise.api import solution_file
 from metricwise.core.notes import Note, NoteKind
 from metricwise.inference import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from metricwise.solvers import Certificate, Outcome
+from worlds.labels import label_world
 
 rng = np.random.default_rng(0)
 P, Y = worlds.binary(150, b=2, seed=rng)
@@ -82,6 +83,9 @@ CASES = {
     ),
     "abstentions": lambda: mw.optimize(P, Y, "accuracy", abstain=0.2, strategy=mw.Strategy(**FIXED)),
     "costs per row": lambda: mw.optimize(P, Y, "cost", cost=COSTS),
+    "labels per row": lambda: mw.optimize(*label_world(60, 30), "f1", average="macro", labels_per_row=2),
+    "very many labels": lambda: mw.optimize(*label_world(60, 1500), "f1", average="macro", record=["recall"]),
+    "sets of labels": lambda: mw.optimize(*label_world(60, 5000), "f1_samples"),
 }
 
 
@@ -201,6 +205,49 @@ def test_fields_are_those_that_are_known(document):
         less = {key: value for key, value in document.items() if key != name}
         with pytest.raises(ValueError, match=r"load_solution: .*(must have the field|must be)"):
             mw.load_solution(json.dumps(less))
+
+
+def test_numbers_of_very_many_labels_are_packed():
+    document = solution_file.to_document(CASES["very many labels"]())
+    assert document["confusion"]["shape"] == [1500, 2, 2]
+    assert isinstance(document["by_label"]["hits"], list)
+    document = solution_file.to_document(CASES["sets of labels"]())
+    assert document["by_label"]["hits"]["shape"] == [5000]
+    assert len(json.dumps(document)) < 100_000
+    assert "by_label" not in solution_file.to_document(CASES["sweep"]())
+
+
+PACKED = [
+    ("shape", [1500, 2, 3], "zlib_base64 must hold 9000 numbers.*got fewer bytes"),
+    ("shape", [100, 2, 2], "zlib_base64 must hold 400 numbers.*got more bytes"),
+    ("shape", [10**9, 10**9], "shape must be 1 to 4 numbers from 1, with a product of at most"),
+    ("shape", [0], "shape must be 1 to 4 numbers from 1"),
+    ("shape", [1] * 5, "shape must be 1 to 4 numbers from 1"),
+    ("shape", [1.5], "shape must be an integer"),
+    ("dtype", "object", "dtype must be 'float64', got 'object'"),
+    ("zlib_base64", "!", "zlib_base64 must hold 6000 numbers"),
+    ("zlib_base64", 3, "zlib_base64 must hold 6000 numbers"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "message"), PACKED)
+def test_packed_numbers_that_are_wrong_are_refused(key, value, message):
+    document = solution_file.to_document(CASES["very many labels"]())
+    document["confusion"][key] = value
+    with pytest.raises(ValueError, match=message):
+        mw.load_solution(json.dumps(document))
+
+
+def test_counts_of_labels_are_those_of_the_rule():
+    document = solution_file.to_document(CASES["labels per row"]())
+    for name in ("true", "predicted", "hits", "value", "baseline_predicted", "baseline_hits", "baseline"):
+        short = copy.deepcopy(document)
+        short["by_label"][name] = short["by_label"][name][:3]
+        with pytest.raises(ValueError, match="must have one number for each of"):
+            mw.load_solution(json.dumps(short))
+        document["by_label"][name] += [0.0]
+    with pytest.raises(ValueError, match="by_label must be about the 30 labels of the rule, got 31"):
+        mw.load_solution(json.dumps(document))
 
 
 def test_files_of_the_first_version_have_a_status(document):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,16 @@ from pandas import DataFrame
 
 import metricwise as mw
 from metricwise.core.losses import Loss
-from metricwise.rules import CostRule, CutPointRule, GroupedRule, MixtureRule, TemperatureScaling, WeightedRule
+from metricwise.rules import (
+    CostRule,
+    CutPointRule,
+    GroupedRule,
+    LabelRule,
+    LabelSetRule,
+    MixtureRule,
+    TemperatureScaling,
+    WeightedRule,
+)
 
 EXPORTS = {"python": mw.export.to_python, "sql": mw.export.to_sql, "onnx": mw.export.to_onnx}
 TEXT = ("<i>it's</i>", 'a "b" & c', "e;--", "ü")  # labels that HTML, SQL and Python must escape
@@ -226,6 +236,42 @@ def cheapest(abstain_cost=None):
     return decide
 
 
+def ranked(scales, offsets, low, high):
+    """Of all outputs, the best `low` by scale * probability + offset, and others up to `high` if that is positive."""
+
+    def decide(eta, row):
+        scores = [Fraction(a) * p[1] + Fraction(b) for p, a, b in zip(eta, scales, offsets, strict=True)]
+        order = sorted(range(len(eta)), key=lambda m: (-scores[m], m))
+        taken = {m for rank, m in enumerate(order) if rank < low or (rank < high and scores[m] > 0)}
+        return [_surely(int(m in taken)) for m in range(len(eta))]
+
+    return decide
+
+
+def best_set(value, low, high):
+    """The most probable outputs, as many as have the highest expectation of a function of hits, true and predicted."""
+
+    def decide(eta, row):
+        chances = [p[1] for p in eta]
+        order = sorted(range(len(eta)), key=lambda m: (-chances[m], m))
+        expected = {}
+        for size in range(low, max(low, min(high, sum(p > 0 for p in chances))) + 1):
+            expected[size] = sum(
+                math.prod(p if is_true else 1 - p for p, is_true in zip(chances, true, strict=True))
+                * value(sum(true[m] for m in order[:size]), sum(true), size)
+                for true in product((0, 1), repeat=len(eta))
+            )
+        best = max(expected, key=lambda size: (expected[size], -size))
+        return [_surely(int(m in order[:best])) for m in range(len(eta))]
+
+    return decide
+
+
+def f1_of(hits, true, predicted):
+    """F1 of a set, where two empty sets have 1/2."""
+    return Fraction(2 * hits, true + predicted) if true + predicted else Fraction(1, 2)
+
+
 # -------------------------------------------------------------------------------------------------------------- rows
 
 
@@ -257,6 +303,7 @@ PAIR, THREE = outputs(2), outputs(3)
 SINGLE = replace(PAIR, single=True)
 MIXED_SIZES = outputs(2, 3, 4)
 LABELS = outputs(2, 2, seed=5, single=True)
+FIVE_LABELS = outputs(2, 2, 2, 2, 2, seed=9, single=True)
 SCORES = replace(THREE, scale=2.0 ** (np.arange(40) % 4 - 1))
 
 # -------------------------------------------------------------------------------------------------------------- rules
@@ -350,6 +397,18 @@ BY_COSTS = {
 DRAWN = {"dask_frame": "the rule draws by row position, but the partitions of a Dask data frame do not know"}
 LIST_OF_FRAMES = {"dask_frame": "proba given as a list of Dask collections must hold Dask arrays, got data frames"}
 OF_ONE_TYPE = "the labels of an output must have a single type in"
+
+NO_TABLE = {
+    **dict.fromkeys(EXPORTS, "rule must not be a LabelSetRule, because the best set of labels of a row is found by"),
+    "report": "rule must decide all rows by the same losses, which a LabelSetRule does not",
+}
+MANY_LABELS = {
+    **dict.fromkeys(EXPORTS, "rule must not be a LabelRule, because exports do not support rules for very many labels"),
+    "report": "rule must decide all rows by the same losses, which a LabelRule does not",
+}
+LIMITED = MANY_LABELS | dict.fromkeys(
+    EXPORTS, r"rule must not be a LabelRule, because .* does not support labels_per_row, by which .*; use rule.predict"
+)
 
 RECORDS = {
     # by hand
@@ -533,6 +592,49 @@ RECORDS = {
         priced(THREE, 3, 3),
         behind(TEMPERATURE, BIAS, cheapest()),
         refused=BY_COSTS,
+    ),
+    # very many labels
+    "labels": Record(
+        lambda: LabelRule.from_thresholds([0.25, 0.625], output_names=("<b>news</b>", "sport")),
+        LABELS,
+        above(0.25, 0.625),
+        refused=MANY_LABELS,
+    ),
+    "labels, at most two": Record(
+        lambda: LabelRule(
+            [1.0, 2.0, 0.5, 1.0, 1.0],
+            [-0.25, -1.0, -0.125, 0.125, -0.25],
+            2,
+            classes=(False, True),
+            output_names=tuple("abcde"),
+            form={"numerator": (2, 0, 0, 0), "denominator": (0, 1, 1, 0), "damped": True},
+            label_weight=[1.0, 2.0, 1.0, 1.0, 1.0],
+        ),
+        FIVE_LABELS,
+        ranked([1, 2, 0.5, 1, 1], [-0.25, -1, -0.125, 0.125, -0.25], 0, 2),
+        refused=LIMITED,
+    ),
+    "labels, two to three, recalibrated": Record(
+        lambda: LabelRule(
+            [1.0] * 5, [-0.5] * 5, (2, 3), temperature=0.5, bias=0.0, factor=[1.0] * 5, output_names=tuple("abcde")
+        ),
+        FIVE_LABELS,
+        ranked([1] * 5, [-0.5] * 5, 2, 3),
+        refused=LIMITED,
+    ),
+    "label sets": Record(
+        lambda: LabelSetRule(5, zero_division=0.5, output_names=tuple("abcde")),
+        FIVE_LABELS,
+        best_set(f1_of, 0, 5),
+        refused=NO_TABLE,
+    ),
+    "label sets, one to two, by Jaccard": Record(
+        lambda: LabelSetRule(5, jaccard=True, labels_per_row=(1, 2), factor=[0.5] * 5, output_names=tuple("abcde")),
+        FIVE_LABELS,
+        lambda eta, row: best_set(lambda hits, true, size: Fraction(hits, true + size - hits), 1, 2)(
+            [[1 - p[1] / 2, p[1] / 2] for p in eta], row
+        ),
+        refused=NO_TABLE,
     ),
 }  # fmt: skip
 

@@ -401,7 +401,7 @@ def test_facts_survive_and_decide_nothing(name):
 
 
 SENTENCE = re.compile(r"[A-Za-z_.]+: .*\bmust\b.*(, got |; ).*\.", re.DOTALL)
-OPTIONAL = {"abstain_label", "other", "input"}
+OPTIONAL = {"abstain_label", "other", "input", "labels_per_row", "factor", "form", "label_weight"}
 
 
 def refusal(document):

@@ -233,9 +233,15 @@ CORRUPTIONS = [
         WEIGHTED,
         ["kind"],
         "neural",
-        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs' or 'cut_points', got 'neural'",
+        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points', 'labels' or 'label_sets', got "
+        "'neural'",
     ),
-    (WEIGHTED, ["kind"], [], "kind must be 'weighted', 'mixture', 'grouped', 'row_costs' or 'cut_points', got"),
+    (
+        WEIGHTED,
+        ["kind"],
+        [],
+        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points', 'labels' or 'label_sets', got",
+    ),
     (WEIGHTED, ["loss"], ..., "the rule must have the field 'loss', got"),
     (WEIGHTED, ["extra"], 1, "the rule must have only the fields .* got also 'extra'"),
     (WEIGHTED, ["loss"], [], r"loss must be an object, got \[\]"),

@@ -27,10 +27,12 @@ from ..fitting.strategy import Strategy
 from ..goals.constraint import Constraint
 from ..goals.constraint_text import ConstraintSpec, read_constraints
 from ..goals.for_outputs import MetricSpec
+from ..goals.labels import is_of_labels
 from ..goals.recording import RecordSpec
 from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstained, Abstention
 from ..oracles.problem import Problem
+from ..rules.labels import LabelRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers.constrained import InfeasibleError
@@ -50,7 +52,7 @@ class TradeOffPoint:
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
+    rule : WeightedRule, MixtureRule or LabelRule
         The rule at this point.
     value : float
         Value of the metric that is maximised.
@@ -72,7 +74,7 @@ class TradeOffPoint:
     (0.5, 1.0)
     """
 
-    rule: WeightedRule | MixtureRule
+    rule: WeightedRule | MixtureRule | LabelRule
     value: float
     against: float
     recorded: dict[str, float] = field(default_factory=dict)
@@ -94,7 +96,7 @@ class TradeOff:
         The bound of each point; the first is the value of `against` for the best unconstrained rule for `metric`.
     values, others : ndarray of shape (T,)
         Values of `metric` and `against` at each point, counted with the labels, or in expectation without labels.
-    rules : tuple of T WeightedRule or MixtureRule
+    rules : tuple of T WeightedRule, MixtureRule or LabelRule
         The rule of each point.
     baseline : tuple of float
         Values of both metrics for argmax.
@@ -128,7 +130,7 @@ class TradeOff:
     bounds: FloatArray
     values: FloatArray
     others: FloatArray
-    rules: tuple[WeightedRule | MixtureRule, ...]
+    rules: tuple[WeightedRule | MixtureRule | LabelRule, ...]
     baseline: tuple[float, float]
     recorded: dict[str, FloatArray] = field(default_factory=dict)
     recorded_baseline: dict[str, float] = field(default_factory=dict)
@@ -223,6 +225,7 @@ def trade_off(
     pos_label: Any = None,
     input: str = "probabilities",
     abstain: bool | float | Abstention | None = None,
+    labels_per_row: int | tuple[int, int] | None = None,
     strategy: Strategy | None = None,
     random_state: int | None = None,
     verbose: bool | None = None,
@@ -253,6 +256,8 @@ def trade_off(
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
         curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
         decided.
+    labels_per_row : int or (int, int), optional
+        The largest number of labels of a row, or the least and the largest, as in :func:`metricwise.optimize`.
     strategy : Strategy, optional
         How the metric that is maximised is counted, by default with labels if there are any, whether probabilities are
         recalibrated, by default if there are labels, and whether to allow mixtures of rules: the frontier is then that
@@ -271,6 +276,13 @@ def trade_off(
     --------
     metricwise.optimize : Find the best rule at one bound that holds on new data with a given confidence.
     metricwise.evaluate : Evaluate a rule by several metrics, with intervals.
+
+    Notes
+    -----
+    For sparse probabilities or with `labels_per_row`, `against` is a ratio of all labels pooled, such as precision or
+    recall. Every point is the best rule found that keeps its bound on the given rows: of all thresholds that labels
+    have in common for micro-averages without `labels_per_row`, else of the rules at rising prices of the bound, which
+    are local. Averages over instances, label coverage and `subject_to` are refused there.
 
     Examples
     --------
@@ -297,14 +309,19 @@ def trade_off(
         abstain=abstain,
         order=order,
         against=bounded,
+        labels_per_row=labels_per_row,
     )
+    name = str(replace(bounded, low=0.0, text="")).removesuffix(" >= 0")
+    if is_of_labels(rows, spec):
+        from .label_rules import trace_label_rules
+
+        return trace_label_rules(rows, spec, chosen, bool(ceiling), int(n_points), name, show_progress)
     problem, _, goal = open_problem(rows, spec)
     recipe, problem = chosen.single_recipe(problem.labelled), replace(problem, constraints=())
     first, *rest = goal.constraints
     # Of fewer and fewer rows more and more is right: what is bounded is how many are left out.
     ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
-    name = str(replace(bounded, low=0.0, text="")).removesuffix(" >= 0")
     with Progress("trade_off", n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)
 

@@ -18,6 +18,7 @@ from ..fitting.driver import fit_task, n_stages
 from ..fitting.solving import FitTask, Settings
 from ..fitting.strategy import Strategy
 from ..goals.for_outputs import MetricSpec
+from ..goals.labels import is_of_labels
 from ..goals.recording import RecordSpec
 from ..goals.spec import Goal, GoalSpec
 from ..metrics.abstention import Abstention, read_abstain
@@ -49,6 +50,7 @@ def optimize(
     confidence: float | None = 0.95,
     abstain: bool | float | Abstention | None = None,
     prior: ArrayLike | None = None,
+    labels_per_row: int | tuple[int, int] | None = None,
     record: RecordSpec = None,
     strategy: Strategy | None = None,
     random_state: int | None = None,
@@ -65,7 +67,9 @@ def optimize(
         or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns. Without y, a
         2-D array is (N, K). Columns of data frames, also of frames in a list, are matched to classes by name. Dask
         arrays and data frames are read lazily, chunk by chunk, in every pass over the rows; see :doc:`/scale`. Tables
-        are read in batches: pass a :class:`metricwise.Table`, or a path that it accepts.
+        are read in batches: pass a :class:`metricwise.Table`, or a path that it accepts. A sparse array (CSR) of shape
+        (N, M), or a list of such pieces, has multilabel probabilities, with 0 for what is not stored; so has a
+        :class:`metricwise.Table` whose rows hold lists of labels. See :doc:`/many_labels`.
     y : array-like of shape (N,) or (N, M), or None
         True labels; NaN, None, NA and masked entries are missing. If None, the metric is computed in expectation, with
         the probabilities in place of labels. For a table, the name of the column that holds the labels, or a list of
@@ -149,6 +153,10 @@ def optimize(
         Class priors of the rows that the rule will be applied to, if they are known to differ from those of the given
         rows: in the order of the rule's classes, a dict by class, or the result of :func:`estimate_shares`. Priors are
         not used for functions of recalls, whose best rule does not depend on them.
+    labels_per_row : int or (int, int), optional
+        For binary outputs, how many labels a row may have: 3 is at most 3, ``(1, 3)`` at least 1 and at most 3,
+        ``(3, 3)`` exactly 3. Labels of a row then compete; see :doc:`/many_labels`. "precision@3" and "recall@3" set it
+        to ``(3, 3)`` unless it is given.
     record : list or dict, optional
         Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names. Their
         values are in `Solution.recorded`. They are averaged over outputs as `metric` is, unless their names fix the
@@ -199,7 +207,19 @@ def optimize(
     'quadratic_kappa (stars), f1 (spam)'
     """
     rows = RowSpec(proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label, input=input)
-    goal = GoalSpec(metric, average, pos_label, output_weight, record, subject_to, confidence, abstain, prior, order)
+    goal = GoalSpec(
+        metric,
+        average,
+        pos_label,
+        output_weight,
+        record,
+        subject_to,
+        confidence,
+        abstain,
+        prior,
+        order,
+        labels_per_row=labels_per_row,
+    )
     return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose))
 
 
@@ -207,6 +227,11 @@ def find_rule(
     rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int, show_progress: bool | None
 ) -> Solution:
     """Find the rule for rows, a goal, which may have been read for them already, and a strategy."""
+    if is_of_labels(rows, goal):
+        from .label_rules import find_label_rule
+
+        assert isinstance(goal, GoalSpec)
+        return find_label_rule(rows, goal, strategy, seed, show_progress)
     by_costs = isinstance(goal, GoalSpec) and rows.cost is not None
     task = _cost_task(rows, goal, strategy, seed) if by_costs else _task(rows, goal, strategy, seed)
     passes = task.problem.source.passes

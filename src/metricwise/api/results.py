@@ -29,7 +29,7 @@ class Solution(View):
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule or CostRule
+    rule : WeightedRule, MixtureRule, GroupedRule, CostRule, LabelRule or LabelSetRule
         The rule that was found; use its `predict`.
     value : float
         The metric of the rule, counted with the labels (reweighted to `prior` if given), or in expectation under the
@@ -74,9 +74,12 @@ class Solution(View):
     by_group : dict of dict of str to Recorded
         With sensitive groups, for each group by name: the metric, the metrics that constraints about groups bound, and
         the recorded metrics, for the rule and for argmax, on the rows of the group.
+    by_label : LabelSummary or None
+        With sparse probabilities or `labels_per_row`: counts and values of each label, for the rule and for the
+        baseline, which predicts the labels with a probability above 1/2, within the number of labels per row.
     problem : object or None
         The problem that was solved: the rows, without a copy, and the aim. It serves plots and reports, and is not
-        pickled.
+        pickled. None with sparse probabilities or `labels_per_row`, whose plots and reports show `by_label`.
 
     See Also
     --------
@@ -175,7 +178,8 @@ class Solution(View):
         """Plot the most informative display of the solution; requires matplotlib.
 
         This is the gain of every output if several outputs have their own confusions, otherwise the metric along the
-        rules from argmax to this one or, if that is not known, the confusion. See :mod:`metricwise.displays` for
+        rules from argmax to this one or, if that is not known, the confusion; for very many labels, their values by
+        frequency. See :mod:`metricwise.displays` for
         others.
 
         Parameters
@@ -192,7 +196,8 @@ class Solution(View):
 
         See Also
         --------
-        metricwise.displays.MetricCurveDisplay, metricwise.displays.GainsDisplay
+        metricwise.displays.MetricCurveDisplay, metricwise.displays.GainsDisplay,
+        metricwise.displays.LabelGainsDisplay
         """
         from ..inspection.displays.choice import display_of
 

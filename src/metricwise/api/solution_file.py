@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter
+from ..core.label_rows import MAX_LABELS
 from ..core.notes import Note, NoteKind, note_list
+from ..inference.label_summary import LabelSummary
 from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..inspection.view import View
 from ..rules import codec
@@ -32,6 +34,9 @@ VERSION = 2
 _WHAT = "the solution"
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DEEPEST = 4  # dimensions of an array
+_MAX_LISTED = 4000  # numbers of an array that are written as lists; more are packed
+_MAX_PACKED = 4 * MAX_LABELS  # numbers of the largest array, the confusions of labels
+_LATER = ("by_label",)  # fields that older files do not have, and that are left out where there is nothing
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -40,6 +45,7 @@ E = TypeVar("E", bound=Enum)
 def to_document(view: View) -> dict[str, Any]:
     """Return a solution as JSON types; :func:`read_fields` gives its fields back exactly."""
     written = {name: kind.write(getattr(view, name)) for name, kind in _FIELDS.items()}
+    written = {name: value for name, value in written.items() if value is not None or name not in _LATER}
     proved = {name: kind.write(getattr(view.certificate, name)) for name, kind in _CERTIFICATE.items()}
     return {"format": FORMAT, "version": VERSION, **written, **proved}
 
@@ -56,15 +62,21 @@ def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
     codec.check_envelope(read, FORMAT, VERSION, _WHAT)
     if read["version"] == 1:
         read = _from_first_version(read)
+    read = {**dict.fromkeys(_LATER), **read}
     codec.check_keys(read, ("format", "version", *_FIELDS, *_CERTIFICATE), _WHAT)
     fields = {name: kind.read(read[name], name) for name, kind in _FIELDS.items()}
     proved = {name: kind.read(read[name], name) for name, kind in _CERTIFICATE.items()}
+    by_label, n_outputs = fields["by_label"], fields["rule"].n_outputs
+    if by_label is not None and by_label.n_labels != n_outputs:
+        raise InvalidParameter("by_label", f"be about the {n_outputs} labels of the rule", by_label.n_labels)
     return {**fields, "certificate": Certificate(**proved)}
 
 
 def _from_first_version(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document of version 1, which had one text instead of notes, as one of version 2."""
-    codec.check_keys(document, ("format", "version", "status", *(_FIELDS.keys() - {"notes"}), *_CERTIFICATE), _WHAT)
+    codec.check_keys(
+        document, ("format", "version", "status", *(_FIELDS.keys() - {"notes", *_LATER}), *_CERTIFICATE), _WHAT
+    )
     status = _read_text(document["status"], "status")
     notes = _NOTES.write(note_list(NoteKind.OUTCOME, status))
     return {name: value for name, value in document.items() if name != "status"} | {"notes": notes}
@@ -101,7 +113,13 @@ def _read_number(value: Any, name: str) -> float:
 
 
 def _write_array(value: NDArray[Any]) -> Any:
-    return [_write_array(part) for part in value] if value.ndim else _write_number(float(value))
+    if value.size > _MAX_LISTED:
+        return codec.write_packed_array(value)
+    return _write_list(value)
+
+
+def _write_list(value: NDArray[Any]) -> Any:
+    return [_write_list(part) for part in value] if value.ndim else _write_number(float(value))
 
 
 def _read_array(value: Any, name: str) -> NDArray[np.float64]:
@@ -112,6 +130,8 @@ def _read_array(value: Any, name: str) -> NDArray[np.float64]:
             raise _refuse(name, f"an array of at most {_DEEPEST} dimensions", value)
         return [numbers(row, depth + 1) for row in part]
 
+    if isinstance(value, dict):
+        return codec.read_packed_array(value, name, _MAX_PACKED, _DEEPEST)
     if not isinstance(value, list):
         raise _refuse(name, "an array", value)
     try:
@@ -240,6 +260,21 @@ _CONSTRAINT = _record(
     price=_optional(_NUMBER),
 )
 
+_BY_LABEL = _record(
+    LabelSummary,
+    metric=_TEXT,
+    true=_ARRAY,
+    predicted=_ARRAY,
+    hits=_ARRAY,
+    value=_ARRAY,
+    baseline_predicted=_ARRAY,
+    baseline_hits=_ARRAY,
+    baseline=_ARRAY,
+    total=_NUMBER,
+    n_entries=_Kind(int, _read_whole),
+    unstored=_NUMBER,
+)
+
 _NOTES = _several(_record(Note, kind=_member(NoteKind), text=_TEXT))
 
 _FIELDS: dict[str, _Kind] = {
@@ -259,6 +294,7 @@ _FIELDS: dict[str, _Kind] = {
     "recorded": _RECORDED,
     "constraints": _several(_CONSTRAINT),
     "by_group": _by_group(_RECORDED),
+    "by_label": _optional(_BY_LABEL),
 }
 
 # Fields of the certificate, which stand beside the others in a file.

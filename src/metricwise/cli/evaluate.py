@@ -14,6 +14,7 @@ from .options import (
     Json,
     JudgeOptions,
     LabelOptions,
+    ListOptions,
     Output,
     OutputOptions,
     Rule,
@@ -28,11 +29,12 @@ from .printing import interval, note, print_json, print_table, say
 __all__ = ["compare", "evaluate", "metrics_for", "report", "with_own_positive"]
 
 
-@takes(LabelOptions, JudgeOptions, ColumnOptions)
+@takes(LabelOptions, JudgeOptions, ColumnOptions, ListOptions)
 def evaluate(
     labels: LabelOptions,
     judged: JudgeOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     rule: Rule,
     table: Table,
     json: Json = False,
@@ -43,7 +45,7 @@ def evaluate(
     """
     from .rows import read_rule
 
-    _judge((read_rule(rule), None), "argmax", table, columns, labels, judged, json)
+    _judge((read_rule(rule), None), "argmax", table, columns, lists, labels, judged, json)
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,12 @@ class OtherOptions:
     ] = None
 
 
-@takes(LabelOptions, JudgeOptions, ColumnOptions, OtherOptions)
+@takes(LabelOptions, JudgeOptions, ColumnOptions, ListOptions, OtherOptions)
 def compare(
     labels: LabelOptions,
     judged: JudgeOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     other: OtherOptions,
     rule: Rule,
     table: Table,
@@ -102,16 +105,23 @@ def compare(
     else:
         assert weights is not None
         rival, title = _by_weights(loaded, weights), f"weights {weights}"
-    _judge((loaded, rival), title, table, columns, labels, judged, json)
+    _judge((loaded, rival), title, table, columns, lists, labels, judged, json)
 
 
 def _by_thresholds(rule: Any, texts: list[str], pos_label: list[str] | None) -> Any:
     """Return the rule of thresholds for the outputs and classes of another rule."""
     from ..core.labels import python_labels
     from ..data.columns import match_label
+    from ..rules.label_base import LabelRuleBase
     from ..rules.weighted import WeightedRule
     from .rows import target_names
 
+    if isinstance(rule, LabelRuleBase):
+        if len(texts) > 1:
+            raise InvalidParameter(
+                "threshold", problem=f"--threshold must be given once for very many labels, got {len(texts)}"
+            )
+        return _number(texts[0], "--threshold")
     classes = [python_labels(labels) for labels in rule.classes]
     if max(map(len, classes)) > 2:
         raise InvalidParameter(
@@ -194,6 +204,7 @@ def _judge(
     title: str,
     table: str,
     columns: ColumnOptions,
+    lists: ListOptions,
     labels: LabelOptions,
     judged: JudgeOptions,
     json: bool,
@@ -202,12 +213,23 @@ def _judge(
     from ..data.tables.reading import open_file
     from ..evaluation import evaluate as judge
     from ..evaluation.arguments import own_average
+    from ..rules.base import Rule as LoadedRule
+    from ..rules.label_base import LabelRuleBase
+    from .lists import read_lists_for_rule, read_other_lists, table_for_rule
     from .rows import read_labels_for_rule, read_other_columns
 
     with Progress("evaluate", 2) as progress:
         progress.stage(f"reading {table}")
-        opened = open_file(table, columns.separator, progress.tick)
-        rows = read_labels_for_rule(opened, rules[0], columns, labels, judged.order)
+        of_lists = table_for_rule(table, rules[0], lists, columns)
+        if of_lists is not None:
+            rows = read_lists_for_rule(of_lists, rules[0], labels, judged.order)
+            other_proba = read_other_lists(of_lists, rules[1], lists)
+        else:
+            opened = open_file(table, columns.separator, progress.tick)
+            rows = read_labels_for_rule(opened, rules[0], columns, labels, judged.order)
+            other_proba = None
+            if isinstance(rules[1], LoadedRule):
+                other_proba = read_other_columns(opened, rules[1], rules[0], columns)
         progress.stage("judging")
         arguments = {
             "against": rules[1],
@@ -217,13 +239,12 @@ def _judge(
         }
         metrics = metrics_for(judged.metric, judged.cost, rules[0], columns.separator)
         arguments = arguments if judged.metric else with_own_positive(arguments, rules[0])
-        other_proba = None if rules[1] is None else read_other_columns(opened, rules[1], rules[0], columns)
         if other_proba is None:
             evaluation = judge(rules[0], rows.proba, rows.y, metrics, **arguments)
         else:
             models = {"rule": (rules[0], rows.proba), "other rule": (arguments.pop("against"), other_proba)}
             evaluation = judge(models, rows.y, metrics, **arguments)
-    for text in evaluation.notes if labels.time is not None else ():
+    for text in evaluation.notes if labels.time is not None or isinstance(rules[0], LabelRuleBase) else ():
         note(with_options(text))
     if json:
         print_json({"rows": evaluation.n_rows, "against": title, "metrics": evaluation.to_dict()})
@@ -238,11 +259,12 @@ def _judge(
     )
 
 
-@takes(LabelOptions, JudgeOptions, ColumnOptions, OutputOptions)
+@takes(LabelOptions, JudgeOptions, ColumnOptions, ListOptions, OutputOptions)
 def report(
     labels: LabelOptions,
     judged: JudgeOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     written: OutputOptions,
     rule: Rule,
     table: Table,
@@ -256,6 +278,7 @@ def report(
     from ..data.tables.reading import open_file
     from ..evaluation.arguments import own_average
     from ..inspection.report import render, summarize, write
+    from .lists import read_lists_for_rule, table_for_rule
     from .rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)
@@ -272,8 +295,12 @@ def report(
         options["abstain"] = read_abstain(judged.abstain)
     with saved(output, written.force, False, "report", 2) as progress:
         progress.stage(f"reading {table}")
-        opened = open_file(table, columns.separator, progress.tick)
-        rows = read_labels_for_rule(opened, loaded, columns, labels, judged.order)
+        of_lists = table_for_rule(table, loaded, lists, columns)
+        if of_lists is not None:
+            rows = read_lists_for_rule(of_lists, loaded, labels, judged.order)
+        else:
+            opened = open_file(table, columns.separator, progress.tick)
+            rows = read_labels_for_rule(opened, loaded, columns, labels, judged.order)
         progress.stage("writing")
         options |= rows.options
         options = options if judged.metric else with_own_positive(options, loaded)

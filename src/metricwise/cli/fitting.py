@@ -15,10 +15,12 @@ from .options import (
     ColumnOptions,
     Json,
     LabelOptions,
+    ListOptions,
     Output,
     OutputOptions,
     Table,
     read_abstain,
+    read_labels_per_row,
     saved,
     takes,
     with_options,
@@ -28,7 +30,7 @@ from .printing import interval, note, print_json, print_table, say, signed
 if TYPE_CHECKING:
     from .rows import LabelledRows
 
-__all__ = ["fit", "trade_off", "write_rule"]
+__all__ = ["classes_document", "fit", "trade_off", "write_rule"]
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,12 @@ class FitOptions:
     ] = None
 
 
-@takes(LabelOptions, AimOptions, ColumnOptions, OutputOptions, FitOptions)
+@takes(LabelOptions, AimOptions, ColumnOptions, ListOptions, OutputOptions, FitOptions)
 def fit(
     labels: LabelOptions,
     aim: AimOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     written: OutputOptions,
     fitting: FitOptions,
     table: Table,
@@ -81,7 +84,7 @@ def fit(
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
         batches = in_batches(table) and not columns.sensitive_features
-        rows = _read_rows(table, columns, labels, aim, progress.tick, batches=batches)
+        rows = _read_rows(table, columns, lists, labels, aim, progress.tick, batches=batches)
     arguments = _arguments(aim, rows, columns)
     arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
@@ -96,14 +99,40 @@ def fit(
 
 
 def _read_rows(
-    table: str, columns: ColumnOptions, labels: LabelOptions, aim: AimOptions, tick: Any, *, batches: bool = False
+    table: str,
+    columns: ColumnOptions,
+    lists: ListOptions,
+    labels: LabelOptions,
+    aim: AimOptions,
+    tick: Any,
+    *,
+    batches: bool = False,
 ) -> LabelledRows:
     from ..metrics.class_names import text_class
     from .rows import read_labelled
 
+    limited = read_labels_per_row(aim.labels_per_row) is not None
+    if lists.names() is not None:
+        return _read_lists(table, lists, columns, labels, aim)
     class_named = text_class(aim.metric[0]) if len(aim.metric) == 1 else None
     listed = {"classes": aim.classes, "order": aim.order}
-    return read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+    rows = read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+    if limited and len(rows.targets) == 1 and getattr(rows.y, "ndim", 1) != 2:
+        raise InvalidParameter(
+            "labels_per_row",
+            problem="--labels-per-row needs several targets, or lists of labels named by --indices, got one target",
+        )
+    return rows
+
+
+def _read_lists(
+    table: str, lists: ListOptions, columns: ColumnOptions, labels: LabelOptions, aim: AimOptions
+) -> LabelledRows:
+    from .lists import read_lists_to_fit
+
+    names = ("cost", "classes", "order", "abstain", "abstain_label")
+    others = {f"--{name.replace('_', '-')}": getattr(aim, name) for name in names}
+    return read_lists_to_fit(table, lists, columns, labels, others)
 
 
 def _arguments(
@@ -125,6 +154,7 @@ def _arguments(
         **bounded,
         "record": record,
         "abstain": _abstention(aim, rows),
+        "labels_per_row": read_labels_per_row(aim.labels_per_row),
         "strategy": Strategy(randomized=aim.randomized),
         "random_state": aim.seed,
         **rows.options,
@@ -259,7 +289,7 @@ def _document(solution: Any) -> dict[str, Any]:
             {**vars(result), "on_new_rows": numbers(result.on_new_rows)} for result in solution.constraints
         ],
         "threshold": getattr(solution.rule, "threshold", None),
-        "classes": list(solution.rule.classes),
+        **classes_document(solution.rule),
         "input": solution.rule.input,
         "targets": metadata.targets,
         "columns": metadata.columns,
@@ -267,6 +297,15 @@ def _document(solution: Any) -> dict[str, Any]:
         "status": solution.status,
         "words": solution.rule.describe(),
     }
+
+
+def classes_document(rule: Any) -> dict[str, Any]:
+    """Return the classes of each output for programs; of very many labels the pair that all have, and their number."""
+    from ..rules.label_base import LabelRuleBase
+
+    if not isinstance(rule, LabelRuleBase):
+        return {"classes": list(rule.schema.classes)}
+    return {"classes": [rule.classes[0]], "n_labels": rule.n_labels, "labels_per_row": rule.labels_per_row}
 
 
 def _print_solution(solution: Any) -> None:
@@ -298,11 +337,12 @@ def _print_solution(solution: Any) -> None:
         say(with_options(solution.status))
 
 
-@takes(LabelOptions, AimOptions, ColumnOptions)
+@takes(LabelOptions, AimOptions, ColumnOptions, ListOptions)
 def trade_off(
     labels: LabelOptions,
     aim: AimOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     table: Table,
     against: Annotated[str, typer.Option("--against", metavar="METRIC", help="The metric that is bounded.")],
     ceiling: Annotated[bool, typer.Option("--ceiling", help="Bound it from above.")] = False,
@@ -322,7 +362,7 @@ def trade_off(
         )
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = _read_rows(table, columns, labels, aim, progress.tick)
+        rows = _read_rows(table, columns, lists, labels, aim, progress.tick)
         arguments = _arguments(aim, rows, columns, against)
         for name in ("groups", "time"):
             if getattr(labels, name) is not None:

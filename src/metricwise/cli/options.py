@@ -26,6 +26,7 @@ __all__ = [
     "ColumnOptions",
     "JudgeOptions",
     "LabelOptions",
+    "ListOptions",
     "Output",
     "OutputOptions",
     "Rule",
@@ -33,6 +34,7 @@ __all__ = [
     "TargetOptions",
     "Json",
     "read_abstain",
+    "read_labels_per_row",
     "saved",
     "takes",
     "in_options",
@@ -102,6 +104,56 @@ class ColumnOptions:
     separator: Annotated[
         str | None, typer.Option("--separator", metavar="CHARACTER", help="Separator of CSV, if it is not a comma.")
     ] = None
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Which columns are lists of labels and of their probabilities, of tables with very many labels."""
+
+    indices: Annotated[
+        str | None,
+        typer.Option(
+            "--indices",
+            metavar="COLUMN",
+            help="For very many labels: the column with the list of the labels that a row stores, as numbers from 0. "
+            "--target is then the list of its true labels.",
+        ),
+    ] = None
+    values: Annotated[
+        str | None,
+        typer.Option(
+            "--values",
+            metavar="COLUMN",
+            help="The column with the list of the probabilities of these labels. With --input, of their log-odds or "
+            "scores.",
+        ),
+    ] = None
+    n_labels: Annotated[
+        int | None,
+        typer.Option("--n-labels", metavar="NUMBER", min=1, help="The number of labels, with --indices."),
+    ] = None
+
+    def names(self) -> tuple[str, str] | None:
+        """Return the columns of labels and of their probabilities; refuse one without the other."""
+        if self.indices is not None and self.values is not None:
+            return self.indices, self.values
+        given = [
+            (option, needed)
+            for option, needed, value in (
+                ("--indices", "--values", self.indices),
+                ("--values", "--indices", self.values),
+                ("--n-labels", "--indices", self.n_labels),
+            )
+            if value is not None
+        ]
+        if given:
+            option, needed = given[0]
+            raise InvalidParameter(
+                "indices",
+                problem=f"{option} needs {needed}, which is not given",
+                remedy="name the column of labels and that of their probabilities",
+            )
+        return None
 
 
 @dataclass(frozen=True)
@@ -287,6 +339,15 @@ class AimOptions:
             help="The label of an abstention; by default abstain, or -1 if classes are numbers.",
         ),
     ] = None
+    labels_per_row: Annotated[
+        str | None,
+        typer.Option(
+            "--labels-per-row",
+            metavar="NUMBER",
+            help="For several binary targets, or lists of labels: the number of labels that a row may have, 3 for at "
+            "most 3, 1,3 for 1 to 3, 3,3 for exactly 3.",
+        ),
+    ] = None
     randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules if that is better.")] = (
         False
     )
@@ -391,6 +452,21 @@ def read_abstain(text: str | None) -> float | bool | None:
         raise InvalidParameter("abstain", problem=f"--abstain must be a cost, or yes, got {text!r}") from None
 
 
+def read_labels_per_row(text: str | None) -> int | tuple[int, int] | None:
+    """Return how many labels a row may have, None if --labels-per-row is not given."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    numbers = [int(part) for part in parts if part.strip().isdecimal()]
+    if len(numbers) != len(parts) or len(parts) > 2 or numbers[-1] < 1 or numbers[0] > numbers[-1]:
+        raise InvalidParameter(
+            "labels_per_row",
+            problem=f"--labels-per-row must be a number of labels, or the least and the largest, got {text!r}",
+            remedy="pass 3 for at most 3, 1,3 for 1 to 3, or 3,3 for exactly 3",
+        )
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
 # ------------------------------------------------------------------------------- parameters of the library as options
 
 # Parameters of the library that are named otherwise here. Options of commands add themselves by their names.
@@ -401,9 +477,12 @@ _OPTIONS = {
     "random_state": "--seed",
     "sample_weight": "--weight",
     "Sensitive.unknown": "--unknown-group",
+    "Table.indices": "--indices",
+    "Table.n_labels": "--n-labels",
     "Table.proba": "--proba",
     "Table.proba_prefix": "--proba-prefix",
     "Table.separator": "--separator",
+    "Table.values": "--values",
 }
 _COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
 _TRUE = {"abstain": " yes"}  # options that take a value for True
@@ -481,4 +560,5 @@ def _as_option(name: str, value: str | None) -> str:
         return f"{option} {','.join(map(str, range(*ast.literal_eval(f'({value[6:-1]},)'))))}"
     if "..." in value:
         return option + _PLACEHOLDERS[name]
-    return f"{option} {shlex.quote(str(ast.literal_eval(value)))}"
+    said = ast.literal_eval(value)
+    return f"{option} {','.join(map(str, said)) if isinstance(said, tuple) else shlex.quote(str(said))}"

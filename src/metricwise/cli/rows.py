@@ -70,6 +70,8 @@ class LabelledRows:
         Of each output; empty for arrays.
     labels : tuple
         Labels of the first output.
+    lists : tuple of str, optional
+        The columns with the lists of labels and of their probabilities, of tables with very many labels.
     """
 
     proba: Any
@@ -78,6 +80,7 @@ class LabelledRows:
     targets: tuple[str, ...] = ()
     columns: tuple[ProbabilityColumns, ...] = ()
     labels: tuple[Any, ...] = ()
+    lists: tuple[str, str] | None = None
 
     def label(self, text: str | None) -> Any:
         """Return the label that a text means beside those of the first target."""
@@ -86,6 +89,8 @@ class LabelledRows:
     def metadata(self, rule: Any) -> dict[str, Any]:
         """Return the targets and columns that a rule stores, in the order of its classes."""
         entries: dict[str, Any] = {"targets": list(self.targets)}
+        if self.lists is not None:
+            return {**entries, "columns": [list(self.lists)]}
         if not self.columns:
             return entries
         names = []
@@ -549,6 +554,7 @@ def read_proba_for_rule(
     check_input(rule, columns)
     if isinstance(table, Arrays):
         return _read_array(table, columns, rule.schema.input)
+    _refuse_lists(rule, table, columns)
     single = says_single(rule.metadata, rule.classes)
     with refused_by(table.title):
         positive = positive_labels(None if single else pos_label, len(rule.classes))
@@ -562,6 +568,19 @@ def read_proba_for_rule(
         ]
         return both if rule.multioutput else both[0]
     return proba if not (rule.multioutput and len(rule_columns) == 1 and not rule_columns[0].single) else [proba]
+
+
+def _refuse_lists(rule: Any, table: OpenedTable, columns: ColumnOptions) -> None:
+    """Refuse a rule that was fitted to lists of labels, unless options name columns of single labels."""
+    from .lists import stored_lists
+
+    if stored_lists(rule) is not None and columns.proba is None and columns.proba_prefix is None:
+        raise InvalidParameter(
+            "",
+            problem="the rule was fitted to lists of labels, which this command does not take",
+            remedy="use metricwise apply, evaluate or compare, or Python",
+            owner=table.title,
+        )
 
 
 def _both_columns(column: Any, output: ProbabilityColumns, row_input: Input) -> Any:
@@ -678,6 +697,7 @@ def read_labels_for_rule(
     table: OpenedTable, rule: Any, columns: ColumnOptions, labels: LabelOptions, order: Sequence[str] | None
 ) -> LabelledRows:
     """Read rows that a rule is to be judged on; `order` are the texts of --order."""
+    _refuse_lists(rule, table, columns)
     names = _target_columns(table, rule, labels.target)
     targets = _read_targets(table, names)
     options = _row_options(table, labels)

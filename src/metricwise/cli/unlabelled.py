@@ -373,6 +373,15 @@ def _read_rule(path: str, columns: ColumnOptions, *, any_kind: bool = False) -> 
 
 def _check_calibration(rule: Any, path: str) -> None:
     """Refuse rules that know nothing of the rows that they were fitted to."""
+    from ..rules.label_base import LabelRuleBase
+
+    if isinstance(rule, LabelRuleBase):
+        raise InvalidParameter(
+            "",
+            problem="class shares are not estimated for rules of very many labels, of which each has its own",
+            remedy="use metricwise evaluate with recent labels",
+            owner=path,
+        )
     if rule.metadata.calibration is None:
         raise InvalidParameter(
             "",

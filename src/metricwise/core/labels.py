@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from numbers import Number
-from typing import Any
+from operator import is_
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,10 @@ __all__ = [
     "Categories",
     "Scales",
     "are_labels",
+    "are_one",
     "check_labels",
     "decode",
+    "distinct_objects",
     "drop_missing",
     "has_masked",
     "in_scale_order",
@@ -42,6 +46,7 @@ __all__ = [
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+T = TypeVar("T")
 Scales = tuple[tuple[Any, ...] | None, ...]  # classes of each output from the lowest to the highest
 
 
@@ -65,9 +70,22 @@ def has_masked(values: Any) -> bool:
     return is_masked(values) and bool(np.ma.getmaskarray(values).any())
 
 
-def shared(arrays: Iterable[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
-    """Return the arrays, equal ones as one object: thousands of outputs mostly have the same few labels."""
+def are_one(values: Sequence[Any]) -> bool:
+    """Whether all values, of which there are some, are one object: found out fast, as there may be a million."""
+    return len(values) > 0 and all(map(is_, values, repeat(values[0])))
+
+
+def distinct_objects(values: Sequence[T]) -> list[T]:
+    """Return the distinct objects among values, in their order."""
+    return [values[0]] if are_one(values) else list({id(value): value for value in values}.values())
+
+
+def shared(arrays: Iterable[Any]) -> tuple[NDArray[Any], ...]:
+    """Return what it is given as arrays, equal ones as one object: thousands of outputs mostly have the same labels."""
     arrays = tuple(arrays)
+    if are_one(arrays):
+        return (np.asarray(arrays[0]),) * len(arrays)
+    arrays = tuple(map(np.asarray, arrays))
     if len(set(map(id, arrays))) <= 1:
         return arrays
     distinct: dict[Any, NDArray[Any]] = {}
@@ -174,7 +192,7 @@ def sorted_labels(labels: list[Any]) -> list[Any]:
 
 def decode(codes: NDArray[Any], classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Turn codes (N, M) into labels (N, M)."""
-    if len(classes) > 1:
+    if len(classes) > 1 and not are_one(classes):
         which, distinct = distinct_arrays(shared(classes))
         if len(distinct) > 1:
             return np.asarray(_padded(distinct)[which, codes])

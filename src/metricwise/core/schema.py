@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import PROBABILITIES, Input
-from .labels import Scales, known_positive, python_label, python_labels, shared
+from .labels import Scales, are_one, distinct_objects, known_positive, python_label, python_labels, shared
 
 __all__ = ["Schema", "second_is_positive", "with_label"]
 
@@ -77,7 +77,7 @@ class Schema:
     def __post_init__(self) -> None:
         if self.abstain_label is not None:
             object.__setattr__(self, "n_extra", 1)
-        object.__setattr__(self, "classes", shared(map(np.asarray, self.classes)))
+        object.__setattr__(self, "classes", shared(self.classes))
         if self.output_names is not None:
             object.__setattr__(self, "output_names", tuple(self.output_names))
 
@@ -122,6 +122,8 @@ class Schema:
     @cached_property
     def n_classes(self) -> IntArray:
         """K_m of each output, of shape (M,)."""
+        if are_one(self.classes):
+            return np.full(len(self.classes), len(self.classes[0]), dtype=np.intp)
         return np.array(list(map(len, self.classes)), dtype=np.intp)
 
     @property
@@ -170,5 +172,5 @@ def second_is_positive(classes: Sequence[NDArray[Any]]) -> bool:
     """Whether the second class of every output is known to be the positive one by its labels."""
     return all(
         len(labels) == 2 and known_positive(python_labels(labels)) == python_label(labels[1])
-        for labels in {id(labels): labels for labels in classes}.values()
+        for labels in distinct_objects(classes)
     )

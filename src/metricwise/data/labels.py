@@ -188,7 +188,7 @@ def _per_pattern(rows: BoolArray, keys: list[Any], make: Callable[[Any, Any], ND
         if pattern not in made:
             made[pattern] = make(row, key)
         classes.append(made[pattern])
-    return None if any(labels is None for labels in made.values()) else shared(classes)  # type: ignore[arg-type]  # no None in it
+    return None if any(labels is None for labels in made.values()) else shared(classes)
 
 
 def _read_columns(table: Any, proba: Probabilities, classes: Any, declared: Any, multioutput: bool) -> Read:

@@ -16,11 +16,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..core.errors import InvalidParameter, entry_point, mention, warn
 from ..core.labels import python_labels
+from ..data.label_rows import is_sparse
 from ..data.row_costs import read_row_costs
 from ..inspection.card import estimator_card
 from ..metrics.abstention import read_abstain
 from ..rules.base import Rule
+from ..rules.label_base import LabelRuleBase
 from ._compat import MetaClassifier, VisualBlock
+from ._labels import as_given, label_matrix
 from ._responses import PROBA, Blocks, response_for
 from ._targets import Target
 
@@ -52,6 +55,8 @@ class RuleClassifier(MetaClassifier):
         """
         estimator, rule = self._fitted(X)
         response, target = response_for(rule.schema.input.kind, estimator), _target_of(rule)
+        if isinstance(rule, LabelRuleBase):
+            return label_matrix(response, response.ask(estimator, X), estimator, target), rule
         blocks = response.blocks(estimator, X, target)
         if rule.metadata.column_order is not None:
             if in_fitted_order:
@@ -74,11 +79,12 @@ class RuleClassifier(MetaClassifier):
         values : ndarray, or list of n_outputs ndarrays of shape (n_samples, n_classes)
             (n_samples, n_classes), or (n_samples,) for scores of two classes; of several outputs
             (n_samples, n_outputs, n_classes), or (n_samples, n_outputs) for scores of two classes each, and a list if
-            they have different numbers of classes.
+            they have different numbers of classes. For a rule of very many labels (n_samples, n_outputs), the value of
+            each label, sparse if the estimator returns it so.
         """
         return self._read(X, in_fitted_order=True)[0]
 
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, sensitive_features: Any = None) -> Any:
         """Predict labels by the rule.
 
         Parameters
@@ -90,9 +96,12 @@ class RuleClassifier(MetaClassifier):
         Returns
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
+            Of a rule for very many labels, a sparse indicator matrix if y was sparse in `fit`.
         """
         values, rule = self._read(X)
-        return rule.predict(values, sensitive_features=sensitive_features)
+        predicted = rule.predict(values, sensitive_features=sensitive_features)
+        form = getattr(self, "_form_of_y", None)
+        return as_given(predicted, form) if isinstance(rule, LabelRuleBase) and form is not None else predicted
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Any:
@@ -107,15 +116,21 @@ class RuleClassifier(MetaClassifier):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes), or list of n_outputs such arrays
-            Columns in the order of ``classes_``.
+            Columns in the order of ``classes_``. Of an estimator with sparse probabilities, a sparse array of shape
+            (n_samples, n_outputs).
         """
         blocks = self._probabilities(X)
+        if not isinstance(blocks, list):
+            return blocks
         return blocks if self._fitted(X)[1].multioutput else blocks[0]
 
     @entry_point("{class}.predict")
-    def _probabilities(self, X: Any) -> Blocks:
+    def _probabilities(self, X: Any) -> Any:
         estimator, rule = self._fitted(X)
-        return PROBA.blocks(estimator, X, _target_of(rule))
+        raw = PROBA.ask(estimator, X)
+        if isinstance(rule, LabelRuleBase) and is_sparse(raw):
+            return raw
+        return PROBA.blocks_of(raw, estimator, _target_of(rule))
 
     def decision_distribution(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
@@ -162,7 +177,7 @@ class RuleClassifier(MetaClassifier):
 class RowCostClassifier(RuleClassifier):
     """Base of classifiers whose rule may be one for costs per row."""
 
-    def predict(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> Any:
         """Predict labels by the rule.
 
         Parameters
@@ -176,6 +191,7 @@ class RowCostClassifier(RuleClassifier):
         Returns
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_outputs)
+            Of a rule for very many labels, a sparse indicator matrix if y was sparse in `fit`.
         """
         if not self._by_costs(cost):
             return super().predict(X, sensitive_features)
@@ -224,7 +240,7 @@ class RowCostClassifier(RuleClassifier):
         """Return costs per row, checked before any model is fitted."""
         abstention = read_abstain(abstain)
         price = None if abstention is None else abstention.terms.cost
-        n_rows, k = target.codes.shape[0], max(map(len, target.classes))
+        n_rows, k = target.n_rows, max(map(len, target.classes))
         return read_row_costs(cost, n_rows, k, abstain=abstention is not None, abstain_cost=price)
 
 

@@ -46,7 +46,7 @@ def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict
 
 
 def _split(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
-    n, strata = count_rows(X), _strata(target)
+    n, strata = count_rows(X), target.strata()
     if isinstance(cv, Real) and not isinstance(cv, Integral):
         return list(_one_split(float(cv), n, strata, random_state).split(np.zeros(n), strata))
     if cv is None or isinstance(cv, Integral):
@@ -86,13 +86,6 @@ def _tested_once(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Leave out repetitions: one model says the same of a row however often it is asked."""
     once = np.unique(rows)
     return rows if len(once) == len(rows) else once
-
-
-def _strata(target: Target) -> NDArray[Any]:
-    """Return the code of each row's class, or combination of classes."""
-    if target.n_outputs == 1:
-        return np.unique(target.codes[:, 0], return_inverse=True)[1].reshape(-1)
-    return np.unique(target.codes, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:

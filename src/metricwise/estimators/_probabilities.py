@@ -17,10 +17,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import InvalidParameter, argument
+from ..data.label_rows import is_sparse
 from ..data.row_spec import take_rows
 from ._compat import params_of_rows
+from ._labels import LabelTarget, fit_indicator, join_folds, label_matrix
 from ._per_output import CalibrationFolds, PerOutputClassifier, calibration_groups, fit_labels
-from ._responses import Blocks, Response
+from ._responses import Response
 from ._targets import Target
 
 __all__ = [
@@ -59,6 +61,8 @@ def _takes_all(estimator: Any, target: Target) -> bool:
     tags = get_tags(estimator)
     every = tags.target_tags.multi_output
     labels = every or (tags.classifier_tags is not None and tags.classifier_tags.multi_label)
+    if isinstance(target, LabelTarget):  # of which many may be rare
+        return target.n_outputs > 1 and labels
     return target.n_outputs > 1 and target.complete and target.alike() and (labels if target.indicator else every)
 
 
@@ -75,6 +79,8 @@ def train(
         groups = None if groups is None else take_rows(groups, rows)
     if isinstance(model, PerOutputClassifier):
         return model.fit_target(X, target, groups, **params)
+    if isinstance(target, LabelTarget):
+        return fit_indicator(model, X, target, params)
     with calibration_groups(model, groups):
         return fit_labels(model, X, target.whole(), params)
 
@@ -108,14 +114,17 @@ class Pool:
         self, X: Any, target: Target, models: list[Any], tests: Sequence[Any], n_jobs: int | None = None
     ) -> None:
         self.X, self.target, self.models, self.tests, self.n_jobs = X, target, models, tests, n_jobs
-        self.counts = np.zeros(len(target.codes), dtype=np.intp)
+        self.counts = np.zeros(target.n_rows, dtype=np.intp)
         for rows in tests:
             self.counts[slice(None) if rows is None else rows] += 1
         self.rows = np.flatnonzero(self.counts)
-        self.means: dict[Response, Blocks] = {}
+        self.means: dict[Response, Any] = {}
 
-    def ask(self, response: Response) -> Blocks:
-        """Return a response of all tested rows, an array (n, w) per output; models are asked once."""
+    def ask(self, response: Response) -> Any:
+        """Return a response of all tested rows, an array (n, w) per output; models are asked once.
+
+        Of very many labels, it is one array or sparse array (n, M).
+        """
         if response not in self.means:
             answers = Parallel(n_jobs=self.n_jobs)(
                 delayed(_ask)(response, model, self.X, self.target, rows)
@@ -124,8 +133,11 @@ class Pool:
             self.take(response, answers)
         return self.means[response]
 
-    def take(self, response: Response, answers: Sequence[Blocks]) -> None:
+    def take(self, response: Response, answers: Sequence[Any]) -> None:
         """Keep the means of what the models have said."""
+        if not isinstance(answers[0], list):
+            self.means[response] = join_folds(answers, self.tests, self.counts, self.rows)
+            return
         n, counts = len(self.counts), self.counts
         sums = [np.full((n, block.shape[1]), response.absent, dtype=block.dtype) for block in answers[0]]
         for rows, blocks in zip(self.tests, answers, strict=True):
@@ -137,7 +149,8 @@ class Pool:
 
     def packed(self, response: Response) -> Any:
         """Return a response of all tested rows in a shape that `optimize` takes."""
-        return response.pack(self.ask(response), self.target)
+        answer = self.ask(response)
+        return response.pack(answer, self.target) if isinstance(answer, list) else answer
 
 
 def out_of_fold(
@@ -169,16 +182,19 @@ def _fit_and_ask(
     params: dict[str, Any],
     groups: Any,
     response: Response,
-) -> tuple[Any, Blocks]:
+) -> tuple[Any, Any]:
     fit_rows, test_rows = split
     model = train(model, X, target, fit_rows, params, groups)
     return model, _ask(response, model, X, target, test_rows)
 
 
-def _ask(response: Response, model: Any, X: Any, target: Target, rows: Any) -> Blocks:
+def _ask(response: Response, model: Any, X: Any, target: Target, rows: Any) -> Any:
     X = X if rows is None else take_rows(X, rows)
     if not response.is_given_by(model):
         raise InvalidParameter("estimator", f"have {response.method} once it is fitted", type(model).__name__)
-    blocks = response.blocks(model, X, target)
+    raw = response.ask(model, X)
+    if target.compete or (target.several and is_sparse(raw)):
+        return label_matrix(response, raw, model, target)
+    blocks = response.blocks_of(raw, model, target)
     response.check(model, X, target, blocks)
     return blocks

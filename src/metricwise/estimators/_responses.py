@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument
 from ..core.inputs import Input, InputKind
 from ..data.frames import column_names, is_frame, match_columns
+from ..data.label_rows import is_sparse
 from ..data.row_spec import take_rows
 from ._targets import Target
 
@@ -125,7 +126,17 @@ class Response:
 
         Decision functions of two classes have one column, that of the second class.
         """
-        raw = self._ask(model, X)
+        return self.blocks_of(self.ask(model, X), model, target)
+
+    def blocks_of(self, raw: Any, model: Any, target: Target) -> Blocks:
+        """Return what a fitted model has said as arrays of the outputs; see `blocks`."""
+        if is_sparse(raw):
+            raise InvalidParameter(
+                "estimator",
+                f"have a dense {self.method} for this rule",
+                "a sparse one",
+                "use a rule for very many labels, such as LabelRule",
+            )
         if not target.several:
             blocks = [raw]
         elif isinstance(raw, (list, tuple)):
@@ -181,7 +192,8 @@ class Response:
 
     # --------------------------------------------------------------------------------------------------- reading
 
-    def _ask(self, model: Any, X: Any) -> Any:
+    def ask(self, model: Any, X: Any) -> Any:
+        """Return what the method of a model returns."""
         return getattr(model, self.method)(X)
 
     def _split(self, array: Block, target: Target) -> Blocks:
@@ -256,9 +268,10 @@ class LogProba(Response):
         """Return the same number for rows of equal log-odds."""
         return np.unique(self.tell_rows(block).round(6), axis=0, return_inverse=True)[1].reshape(-1)
 
-    def _ask(self, model: Any, X: Any) -> Any:
-        with np.errstate(divide="ignore"):  # the logarithm of 0
-            return super()._ask(model, X)
+    def ask(self, model: Any, X: Any) -> Any:
+        """Return log-probabilities, also of 0."""
+        with np.errstate(divide="ignore"):
+            return super().ask(model, X)
 
     def _of_column(self, column: Block) -> Block:
         with np.errstate(divide="ignore"):

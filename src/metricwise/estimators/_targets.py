@@ -49,6 +49,16 @@ class Target:
         return len(self.classes)
 
     @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.codes)
+
+    @property
+    def compete(self) -> bool:
+        """Whether the labels of a row compete, or are very many: see :class:`LabelTarget`."""
+        return False
+
+    @property
     def complete(self) -> bool:
         """Whether every label is observed, and every output has two classes or more among its labels."""
         return bool((self.codes >= 0).all()) and all(len(np.unique(column)) > 1 for column in self.codes.T)
@@ -75,6 +85,11 @@ class Target:
         width = max(map(len, self.classes))
         return np.stack([np.bincount(codes[codes >= 0], minlength=width) for codes in self.codes.T]).astype(float)
 
+    def strata(self) -> NDArray[np.intp]:
+        """Return the code of each row's class, or combination of classes, (N,)."""
+        codes = self.codes[:, 0] if self.n_outputs == 1 else self.codes
+        return np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1)
+
     @property
     def public_classes(self) -> Any:
         """Classes as scikit-learn has them: an array for a 1-D y, a list of arrays for a 2-D one."""
@@ -83,6 +98,17 @@ class Target:
     def labels(self, rows: NDArray[Any]) -> Labels:
         """Return the labels of some rows for fitting a rule."""
         return Labels(self.codes[rows], self.classes, self.several, scales=self.scales, output_names=self.output_names)
+
+    def given(self, rows: NDArray[Any]) -> Any:
+        """Return the labels of some rows as an indicator matrix; refuse those that are none."""
+        if not self.indicator or (self.codes < 0).any():
+            raise InvalidParameter(
+                "y",
+                "be an indicator matrix of 0 and 1 without missing labels, because the estimator's probabilities are "
+                "sparse",
+                "other labels",
+            )
+        return self.codes[rows]
 
     def take(self, rows: Any) -> Target:
         """Return the target of some of the rows."""
@@ -116,8 +142,8 @@ class Target:
         labels = self.classes[m]
         return np.arange(len(labels)) if labels.dtype.kind == "O" else labels
 
-    def whole(self) -> NDArray[Any]:
-        """Return all of y as an estimator is given it, for a target that is complete."""
+    def whole(self, *, dense: bool = False) -> Any:
+        """Return all of y as an estimator is given it, for a target that is complete; here always dense."""
         columns = [self.named(m)[self.codes[:, m]] for m in range(self.n_outputs)]
         if not self.several:
             return columns[0]

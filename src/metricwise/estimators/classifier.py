@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from numbers import Integral, Real
@@ -14,21 +15,26 @@ from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ..api.label_rules import refuse_rows
 from ..api.optimization import find_rule
 from ..api.problems import read_seed
 from ..core.errors import InvalidParameter, check_removed, entry_point, refuses_removed
 from ..core.progress import Progress
 from ..data.frames import warn_of_order
+from ..data.label_rows import is_sparse
 from ..data.row_spec import Frequencies, RowSpec, take_rows
 from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive
 from ..data.weights import check_frequencies, read_groups, read_row_weight, read_sample_weight, read_time
 from ..export.converters import convertible
 from ..fitting.example_costs import refuse_beside_costs
 from ..fitting.strategy import Strategy
+from ..goals.labels import is_of_labels, read_label_goal
 from ..goals.spec import Goal, GoalSpec
 from ..goals.worst import WorstGroup, opened
 from ..inference.results import Candidate
 from ..metrics.abstention import Abstention, read_abstain
+from ..metrics.label_metrics import LabelMetric
+from ..rules.label_base import LabelRuleBase
 from ._compat import (
     HasMethods,
     Interval,
@@ -41,11 +47,12 @@ from ._compat import (
 )
 from ._decisions import RowCostClassifier, weight_for_fit
 from ._folds import check_groups, make_splits
+from ._labels import LabelTarget, form_of, is_too_large, read_label_target
 from ._probabilities import Pool, make_trainable, out_of_fold, train
-from ._responses import METHODS, PROBA, RESPONSES, Response, known_classes
+from ._responses import LOG_PROBA, METHODS, PROBA, RESPONSES, Response, known_classes
 from ._targets import Target, read_target
 from ._ties import choose_response
-from .scoring import LabelScore, score_labels
+from .scoring import LabelScore, score_label_sets, score_labels
 
 __all__ = ["MetricOptimalClassifierCV"]
 
@@ -62,11 +69,14 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     ----------
     estimator : estimator
         A classifier with `predict_proba`, `predict_log_proba` or `decision_function`. If the estimator does not
-        support a 2-D y, one clone per output is fitted on the rows whose label is observed.
+        support a 2-D y, as its tags say, one clone per output is fitted on the rows whose label is observed. For
+        indicator matrices, it may return sparse probabilities of shape (n_samples, n_outputs); a label that is not
+        stored has probability 0.
     metric : str, Metric, callable, dict or list, default="balanced_accuracy"
         The metric to maximise, as in :func:`metricwise.optimize`: a metricwise or scikit-learn scorer name, a metric
         object, a function such as `f1_score`, a scorer, or a function f(C) of a (K, K) confusion matrix; for a 2-D y
-        also one of these for each output, as a dict keyed by the columns of y or as a list.
+        also one of these for each output, as a dict keyed by the columns of y or as a list; for an indicator matrix
+        also a metric of the labels of a row, such as "precision@3".
     average : {"micro", "macro", "instance"}, optional
         Average over outputs. None means "micro" unless the name of the metric fixes the average; `average` is required
         if the outputs have different classes.
@@ -102,7 +112,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         apart: rows that have a class with a probability within 1e-6 of 1, as naive Bayes often gives. Then it is
         `predict_log_proba` or, if the estimator lacks that or it ties such rows too, `decision_function`; of an
         estimator without `predict_proba`, it is `decision_function` if there is one. A decision function must have one
-        column per class, or a single one for two classes. With `calibration`, it is always `predict_proba`.
+        column per class, or a single one for two classes. With `calibration`, it is always `predict_proba`. Rules for
+        very many labels take `predict_proba`, or `decision_function` if the estimator lacks it.
     record : list or dict, optional
         Further metrics to compute for the rule, each in any form that `metric` takes; a dict gives them names.
     subject_to : str, constraint, or list of these, optional
@@ -115,6 +126,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         Whether the rule may abstain: at the given cost or, with True, as often as `subject_to` allows, as in
         :func:`metricwise.optimize`. A :class:`metricwise.Abstention` has the label that `predict` returns for an
         abstention besides.
+    labels_per_row : int or (int, int), optional
+        The largest number of labels that are predicted for a row of an indicator matrix, or the least and the largest,
+        as in :func:`metricwise.optimize`.
     strategy : Strategy, optional
         How the rule is looked for, as in :func:`metricwise.optimize`. By default, rules are fitted to resamples of the
         out-of-fold rows, their average is judged on the rows that the resamples leave out, and `gain_` estimates what
@@ -131,7 +145,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     ----------
     estimator_ : estimator
         The fitted estimator.
-    rule_ : WeightedRule, MixtureRule or GroupedRule
+    rule_ : WeightedRule, MixtureRule, GroupedRule, LabelRule or LabelSetRule
         The rule that turns `decision_input` into predictions; ``rule_.describe()`` explains it in plain English.
     solution_ : Solution
         The result of :func:`metricwise.optimize`, with a status in plain sentences. ``solution_.value_on_new_rows`` is
@@ -174,6 +188,13 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     estimator is prefitted. With a :class:`metricwise.InTime`, rules are judged on periods that they were not fitted to;
     a model that must not look ahead also needs a `cv` such as :class:`~sklearn.model_selection.TimeSeriesSplit`.
 
+    With `labels_per_row`, a metric of the labels of a row, or an estimator whose probabilities are sparse, the rule is
+    one for very many labels, :class:`metricwise.LabelRule` or :class:`metricwise.LabelSetRule`: y is an indicator
+    matrix without missing labels, and `predict` returns a sparse one if y was sparse. A sparse y is handed on to
+    :class:`~sklearn.multiclass.OneVsRestClassifier` and to estimators of other libraries, and made dense for other
+    estimators of scikit-learn. `classes`, `order`, `abstain`, `sensitive_features`, `cost`,
+    :class:`metricwise.Frequencies` and :class:`metricwise.InTime` are refused there.
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -195,11 +216,22 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     ('scores', (500, 3))
     >>> bool((machine.rule_.predict(machine.decision_input(X_new)) == machine.predict(X_new)).all())
     True
+
+    At most two labels of each row:
+
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.multiclass import OneVsRestClassifier
+    >>> X, y = make_multilabel_classification(500, n_classes=8, random_state=0)
+    >>> labels = mw.MetricOptimalClassifierCV(
+    ...     OneVsRestClassifier(LogisticRegression()), metric="f1_macro", labels_per_row=2).fit(X, csr_array(y))
+    >>> int(labels.predict(X).sum(axis=1).max())
+    2
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", method]) for method in METHODS],
-        "metric": [str, HasMethods(["bind", "value"]), WorstGroup, callable, dict, list, tuple],
+        "metric": [str, HasMethods(["bind", "value"]), WorstGroup, LabelMetric, callable, dict, list, tuple],
         "average": [StrOptions({"micro", "macro", "instance"}), None],
         "classes": ["array-like", None],
         "order": ["array-like", None],
@@ -213,6 +245,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         "subject_to": "no_validation",
         "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
         "abstain": ["boolean", Interval(Real, 0.0, None, closed="left"), Abstention, None],
+        "labels_per_row": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
         "strategy": [Strategy, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -238,6 +271,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         subject_to: Any = None,
         confidence: float | None = 0.95,
         abstain: bool | float | Abstention | None = None,
+        labels_per_row: int | tuple[int, int] | None = None,
         strategy: Strategy | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -258,6 +292,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.subject_to = subject_to
         self.confidence = confidence
         self.abstain = abstain
+        self.labels_per_row = labels_per_row
         self.strategy = strategy
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -331,12 +366,13 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self._check_params(params)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_target(y, self.classes)
-        rows = self._read_rows(RowSpec(None, None, sample_weight, groups, sensitive_features, cost), target)
+        rows = RowSpec(None, None, sample_weight, groups, sensitive_features, cost)
+        target = self._read_target(y, rows)
+        rows = self._read_rows(rows, target)
         features = read_sensitive(rows, count_rows(X))
         routed = self._route(rows, params)
         self._check_prefit()
-        responses = self._usable_responses()
+        responses = self._usable_responses(target)
         if self._applies_only:
             target, pool = self._apply_frozen(X, target)
             target = target.in_order(self.order, y)
@@ -346,6 +382,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             goal = self._read_goal(target, features, rows)  # a goal that is refused must not cost any fits
             pool = self._cross_fit(X, target, routed, responses[0])
         response = self._choose_response(responses, pool)
+        if is_sparse(pool.ask(response)) and not target.compete:  # only known once models are fitted
+            goal = self._read_label_goal(rows, target)
         rows = _of_pool(rows, pool, target, response, self.order)
         del pool  # models of folds, which may be large
         self.solution_ = find_rule(
@@ -360,6 +398,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.classes_ = target.public_classes
         self._scales = target.scales
         self._outputs = target.output_names
+        self._form_of_y = form_of(y)
         self.best_score_ = self.solution_.value
         self.gain_ = self.solution_.gain
         self.cv_results_ = _table(self.solution_.candidates)
@@ -389,6 +428,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if self._by_costs(cost):
             return self._minus_cost(X, y, cost, sample_weight)
         spec = self._goal()
+        if isinstance(self._fitted()[1], LabelRuleBase):
+            return score_label_sets(spec, y, self.predict(X), sample_weight)
         metric, worst = opened(spec.metric)
         abstention = read_abstain(self.abstain)
         if abstention is not None:
@@ -418,9 +459,29 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         params = self.get_params(deep=False)
         return GoalSpec(**{field.name: params[field.name] for field in fields(GoalSpec) if field.name in params})
 
+    def _read_target(self, y: Any, rows: RowSpec) -> Target:
+        """Read y: labels of any kind, or an indicator matrix whose labels compete or are very many."""
+        if not (is_of_labels(rows, self._goal()) or is_too_large(y)):
+            return read_target(y, self.classes)
+        refuse_rows(replace(rows, classes=self.classes, order=self.order))
+        return read_label_target(y)
+
+    def _read_label_goal(self, rows: RowSpec, target: Target) -> GoalSpec:
+        """Return the goal for very many labels, as written, once it is clear that it can be read."""
+        spec = self._goal()
+        refuse_rows(replace(rows, classes=self.classes, order=self.order))
+        sets = target.sets if isinstance(target, LabelTarget) else None
+        if sets is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # given when the rule is looked for
+                read_label_goal(spec, target.schema, sets, rows.weight)
+        return spec
+
     def _read_goal(self, target: Target, features: SensitiveFeatures | None, rows: RowSpec) -> GoalSpec | Goal:
         """Read the goal for the classes of the target; with costs per row there is nothing to read."""
         spec = self._goal()
+        if target.compete:
+            return self._read_label_goal(rows, target)
         if rows.cost is not None:
             refuse_beside_costs(self.metric, {"record": self.record, "subject_to": self.subject_to})
             return spec
@@ -432,7 +493,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     def _read_rows(self, rows: RowSpec, target: Target) -> RowSpec:
         """Return the row inputs as arrays, checked before any model is fitted."""
-        n_rows = len(target.codes)
+        n_rows = target.n_rows
         weight = read_sample_weight(rows.weight, n_rows)
         if weight is not None:
             if rows.counts_rows:
@@ -477,7 +538,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
         """Return the target in terms of the classes of the fitted estimator, and that to be asked about all rows."""
         self.estimator_ = self.estimator
-        if self.classes is None:
+        if self.classes is None and not target.compete:
             target = target.of_classes(known_classes(self.estimator, target))
         return target, Pool(X, target, [self.estimator], [None])
 
@@ -511,12 +572,18 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         return pool
 
     @entry_point("{class}")
-    def _usable_responses(self) -> tuple[Response, ...]:
+    def _usable_responses(self, target: Target) -> tuple[Response, ...]:
         """Return the responses that the rule may take, from the first choice to the last.
 
         Some estimators have `predict_log_proba` without the probabilities behind it, as chains of support vector
         machines do: without `predict_proba`, the decision function goes first.
         """
+        if target.compete and self.response == LOG_PROBA.method:
+            raise InvalidParameter(
+                "response",
+                "be 'auto', 'predict_proba' or 'decision_function' for very many labels",
+                repr(self.response),
+            )
         if self.calibration is not None:
             if self.response not in ("auto", PROBA.method):
                 raise InvalidParameter(
@@ -533,12 +600,14 @@ class MetricOptimalClassifierCV(RowCostClassifier):
                 f"be a method of the estimator, but {type(self.estimator).__name__} has no {self.response}",
                 remedy="use response='auto', or calibration='sigmoid' for probabilities",
             )
-        return usable if usable[0] is PROBA else usable[-1:]
+        usable = usable if usable[0] is PROBA else usable[-1:]
+        return usable[:1] if target.compete else usable
 
     @entry_point("{class}")
     def _choose_response(self, responses: Sequence[Response], pool: Pool) -> Response:
         """Return the response that the rule is fitted to; the final estimator must have it too."""
-        response = choose_response([*responses], pool.ask)
+        first = pool.ask(responses[0])
+        response = choose_response([*responses], pool.ask) if isinstance(first, list) else responses[0]
         if not response.is_given_by(self.estimator_):
             raise InvalidParameter(
                 "response",
@@ -602,8 +671,8 @@ def _of_pool(rows: RowSpec, pool: Pool, target: Target, response: Response, orde
 
     return replace(
         rows,
-        proba=pool.packed(response),
-        y=target.labels(pool.rows),
+        proba=(proba := pool.packed(response)),
+        y=target.given(pool.rows) if target.compete or is_sparse(proba) else target.labels(pool.rows),
         sample_weight=some(rows.sample_weight),
         groups=some(rows.groups),
         sensitive_features=some(rows.sensitive_features),

@@ -22,14 +22,16 @@ from ..metrics.abstention import Abstention
 from ..metrics.linear import Accuracy
 from ..rules.base import Rule
 from ..rules.calibration import TemperatureScaling
+from ..rules.label_base import LabelRuleBase
 from ..rules.load import as_rule
 from ..rules.weighted import WeightedRule
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier, weight_for_fit
+from ._labels import form_of, read_label_target
 from ._probabilities import make_trainable, train
 from ._responses import METHODS, RESPONSES, fitted_classes, response_for
 from ._targets import Target, read_target
-from .scoring import LabelScore, score_labels
+from .scoring import LabelScore, score_label_sets, score_labels
 
 __all__ = ["FixedRuleClassifier"]
 
@@ -48,16 +50,16 @@ class FixedRuleClassifier(RuleClassifier):
     ----------
     estimator : estimator
         A classifier with the method that the rule needs.
-    rule : WeightedRule, MixtureRule, GroupedRule, path, str, dict or None
+    rule : WeightedRule, MixtureRule, GroupedRule, LabelRule, LabelSetRule, path, str, dict or None
         A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means argmax, of the
         `decision_function` if the estimator has no `predict_proba`. Its classes must be those of the estimator, in any
-        order.
+        order. With a rule for very many labels, y is an indicator matrix, and the estimator may return sparse values.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted estimator.
-    rule_ : WeightedRule, MixtureRule or GroupedRule
+    rule_ : WeightedRule, MixtureRule, GroupedRule, LabelRule or LabelSetRule
         The rule.
     classes_ : ndarray of shape (n_classes,), or list of n_outputs such arrays
         The class labels, in the order of the rule.
@@ -101,7 +103,7 @@ class FixedRuleClassifier(RuleClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or sparse indicator matrix
         sample_weight : array-like of shape (n_samples,), optional
         **params
             Parameters for the estimator's `fit`.
@@ -112,9 +114,10 @@ class FixedRuleClassifier(RuleClassifier):
         """
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        target = read_target(y)
+        given = None if self.rule is None else self._read_rule()
+        target = read_label_target(y) if isinstance(given, LabelRuleBase) else read_target(y)
         sample_weight = read_sample_weight(sample_weight, count_rows(X))
-        rule = _argmax_rule(target, self.estimator) if self.rule is None else self._read_rule()
+        rule = _argmax_rule(target, self.estimator) if given is None else given
         response_for(
             rule.schema.input.kind, self.estimator
         )  # an estimator that lacks it is refused before it is fitted
@@ -132,6 +135,7 @@ class FixedRuleClassifier(RuleClassifier):
         model = make_trainable(self.estimator, target)
         self.estimator_ = train(model, X, target, None, routed.estimator.fit)
         self.rule_ = rule
+        self._form_of_y = form_of(y)
         self._copy_features()
         return self
 
@@ -161,6 +165,8 @@ class FixedRuleClassifier(RuleClassifier):
         predicted, rule = self.predict(X, sensitive_features), self._fitted(X)[1]
         abstain = None if rule.abstain_label is None else Abstention(label=rule.abstain_label)
         goal = GoalSpec(Accuracy(), "micro" if rule.multioutput else None, abstain=abstain)
+        if isinstance(rule, LabelRuleBase):
+            return score_label_sets(goal, y, predicted, sample_weight)
         return score_labels(LabelScore(goal), rule.classes, y, predicted, sample_weight)
 
     def _fitted(self, X: Any = None) -> tuple[Any, Rule]:

@@ -15,19 +15,22 @@ from ..data.abstention import split_abstained
 from ..data.classes import read_order
 from ..data.frames import column_names, is_frame, is_two_dimensional
 from ..data.labels import observed_labels, read_pair
+from ..data.row_spec import RowSpec
 from ..data.weights import read_sample_weight
+from ..evaluation.labels import label_value, refuse_for_labels
 from ..goals.for_outputs import MetricSpec, are_for_outputs, check_macro, resolve_outputs
 from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
+from ..metrics.label_metrics import LabelMetric, read_label_metric
 from ..metrics.naming import positive_places, same_classes
 from ..metrics.of_labels import label_of_abstentions
 from ..metrics.recognised import unwrap
 from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
 
-__all__ = ["LabelScore", "make_scorer", "score_labels"]
+__all__ = ["LabelScore", "make_scorer", "score_label_sets", "score_labels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,8 @@ class LabelScore:
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the score."""
         goal, abstain = self.goal, self.goal.abstain
+        if _is_of_rows(goal.metric):
+            return label_value(goal, y_true, y_pred, sample_weight)
         accepted = y_pred
         if abstain is not None:
             accepted, _ = split_abstained(y_true, y_pred, label_of_abstentions(abstain, y_true))
@@ -93,7 +98,7 @@ class LabelScore:
 def _name(metric: Any) -> str:
     if isinstance(metric, str):
         return metric
-    return metric.name if isinstance(metric, Metric) else function_name(unwrap(metric).function)
+    return metric.name if isinstance(metric, (Metric, LabelMetric)) else function_name(unwrap(metric).function)
 
 
 @entry_point("make_scorer")
@@ -114,7 +119,8 @@ def make_scorer(
     ----------
     metric : str, Metric, callable, dict or list
         A metricwise or scikit-learn scorer name, a metric object, a function f(C) of a (K, K) confusion matrix, or a
-        function f(y_true, y_pred) of labels. What a name means depends on the kind of target that is scored: see
+        function f(y_true, y_pred) of labels; for indicator matrices also a metric of the labels of a row, such as
+        "precision@3" or "label_coverage". What a name means depends on the kind of target that is scored: see
         :func:`metricwise.metrics.resolve`. For several outputs, also a dict of metrics keyed by the columns of y (by
         position if they have no names), or a list with one metric per output.
     average : {"micro", "macro", "instance"}, optional
@@ -163,6 +169,8 @@ def make_scorer(
     if classes is None and order is not None and not any(labels is None for labels in order):
         classes = order
     goal = GoalSpec(metric, average, pos_label, output_weight, abstain=read_abstain(abstain), order=order)
+    if _is_of_rows(metric):
+        refuse_for_labels(RowSpec(None, classes=classes, order=order), goal)
     score = LabelScore(goal, classes)
     return wrap(score, response_method="predict", greater_is_better=True)
 
@@ -188,6 +196,12 @@ def score_labels(
     return replace(scorer, classes=names)(y, predicted, sample_weight=sample_weight)
 
 
+@entry_point("score")
+def score_label_sets(goal: GoalSpec, y: Any, predicted: Any, sample_weight: Any) -> float:
+    """Return a metric of indicator matrices, sparse or dense."""
+    return label_value(goal, y, predicted, sample_weight)
+
+
 def _joined_classes(
     classes: tuple[NDArray[Any], ...], observed: tuple[NDArray[Any], ...], pools: bool
 ) -> list[NDArray[Any]]:
@@ -205,8 +219,18 @@ def _joined(classes: NDArray[Any], observed: list[Any]) -> NDArray[Any]:
     return observed_labels([*classes.tolist(), *observed]).classes[0]
 
 
+def _is_of_rows(metric: Any) -> bool:
+    """Whether a metric is about the labels of a row, such as "precision@3"."""
+    return isinstance(metric, (str, LabelMetric)) and read_label_metric(metric) is not None
+
+
 def _refuse_early(metric: Any, average: str | None, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
+    if _is_of_rows(metric):
+        of_rows = read_label_metric(metric)
+        assert of_rows is not None
+        of_rows.check_average(average)
+        return
     if isinstance(metric, (Mapping, list, tuple)):
         check_macro(average)
         for part in metric.values() if isinstance(metric, Mapping) else metric:

@@ -45,8 +45,9 @@ from .arguments import (
     read_rows,
     read_side_proba,
 )
-from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups
+from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups, read_sides
 from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
+from .labels import evaluate_labels, is_about_labels
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
 
 __all__ = ["evaluate"]
@@ -85,7 +86,7 @@ def evaluate(
 
     Parameters
     ----------
-    rule : rule, Solution, path, str, dict, float, or array-like of shape (N,) or (N, M)
+    rule : rule, Solution, path, str, dict, float, or array-like or sparse array of shape (N,) or (N, M)
         A rule of any kind, a `Solution` returned by `optimize`, a JSON file or text written by `to_json`, or a dict
         from `to_dict`; a number, the threshold on the probability, logit or score of the positive class; or decisions,
         as labels. A mixture is evaluated in expectation, by the shares of its rules; for a metric of whole rows (the
@@ -93,20 +94,24 @@ def evaluate(
 
         To compare two models with a rule each, a dict ``{"a": (rule_a, proba_a), "b": (rule_b, proba_b)}``; `proba` is
         left out, and the next argument is `y`.
-    proba : array-like, or Table
-        Class probabilities, logits or scores, as ``rule.predict`` takes them. Rows of a :class:`metricwise.Table` are
+    proba : array-like, sparse array, or Table
+        Class probabilities, logits or scores, as ``rule.predict`` takes them: for very many labels, a sparse array of
+        shape (N, M), or a list of sparse pieces. Rows of a :class:`metricwise.Table` are
         all read into memory. None if only decisions are compared.
-    y : array-like of shape (N,) or (N, M), str, or list of str
+    y : array-like of shape (N,) or (N, M), sparse array of shape (N, M), str, or list of str
         True labels, among the rule's classes; missing labels are ignored. Columns of a data frame are matched to the
         rule's outputs by name, if the outputs have names. For a Table, the names of its columns of labels.
     metrics : str, Metric, callable, list or dict, optional
         One metric, a list of metrics, or a dict of names to metrics: each in any form that :func:`optimize` takes for
         `metric`, :func:`worst_group` included, or a gap between groups: "demographic_parity", "equal_opportunity",
-        "equalized_odds", "predictive_parity", "recall gap", or :func:`gap`. A metric for each output is a dict or a
+        "equalized_odds", "predictive_parity", "recall gap", or :func:`gap`; for indicator matrices also metrics of the
+        labels of a row, such as "precision@3", "recall@3" and "label_coverage". A metric for each output is a dict or a
         list within the list. None: the metric that the rule was optimised for, or "cost" if `cost` is given.
     against : as `rule`, optional
         What to compare with, for the same outputs and classes; None means argmax: the class of the largest number. Of a
-        single column of scores it is the most probable class by the rule's own map to probabilities.
+        single column of scores it is the most probable class by the rule's own map to probabilities. For very many
+        labels, it is the most probable labels, as many as the rule may predict; for a rule without a limit, the labels
+        of a probability above 0.5.
     average : {"micro", "macro", "instance"}, optional
         Average over outputs, for metrics whose names do not fix it. None means "micro"; `average` is
         required if the outputs have different classes.
@@ -165,6 +170,12 @@ def evaluate(
     if it is plain which groups are meant; else it holds the differences of all groups that might be, within what the
     two intervals allow.
 
+    Very many labels, that is a :class:`LabelRule` or :class:`LabelSetRule`, sparse probabilities or decisions, or a
+    metric of the labels of a row, are evaluated label set by label set. Rows, or groups of rows, are dealt into 20
+    blocks, and intervals come from the values without each of them (the delete-a-group jackknife), with quantiles of
+    Student's distribution. `sensitive_features`, `cost`, `abstain`, `order`, :class:`metricwise.Frequencies` and
+    :class:`metricwise.InTime` are refused there.
+
     Examples
     --------
     >>> import numpy as np
@@ -187,10 +198,28 @@ def evaluate(
     2000 rows, with 95 % intervals:
     metric  first                    second                   difference
     f1      0.5645 [0.5284, 0.6007]  0.5603 [0.5271, 0.5936]  +0.0042 [-0.0216, +0.0301]
+
+    Three labels of each row, by probabilities in a sparse array:
+
+    >>> from scipy.sparse import csr_array
+    >>> proba = csr_array(rng.beta(1, 9, (2000, 50)))
+    >>> y = csr_array((rng.random((2000, 50)) < proba.toarray()).astype(int))
+    >>> rule = mw.LabelRule.from_thresholds([0.2] * 25 + [0.3] * 25, labels_per_row=(3, 3))
+    >>> mw.evaluate(rule, proba, y, ["precision@3", "f1_macro"])
+    2000 rows, with 95 % intervals:
+    metric       rule                     argmax                   difference
+    precision@3  0.3265 [0.3133, 0.3397]  0.3327 [0.3211, 0.3442]  -0.0062 [-0.0154, +0.0031]
+    f1_macro     0.2311 [0.2219, 0.2403]  0.2515 [0.2436, 0.2594]  -0.0204 [-0.0268, -0.0141]
+    Argmax predicts the 3 most probable labels of a row.
     """
     if is_pair_of_models(rule):
         proba, y, metrics = _without_proba(proba, y, metrics)
-    contest = read_contest(rule, proba, y, against, pos_label, input)
+    sides = read_sides(rule, proba, against)
+    if is_about_labels(sides, metrics):
+        rows = RowSpec(None, y, sample_weight, groups, sensitive_features, cost, order=order, input=input)
+        goal = GoalSpec(metrics, average, pos_label, output_weight, order=order, abstain=abstain)
+        return evaluate_labels(sides, rows, goal)
+    contest = read_contest(sides, y, pos_label, input)
     if cost is None and any("cost" in fitted.needs for fitted in contest.rules):
         raise InvalidParameter("cost", "give the costs of the decisions about each row, which the rule needs", "None")
     if metrics is None:

@@ -48,6 +48,7 @@ __all__ = [
     "check_input",
     "in_output_order",
     "is_in_table",
+    "read_from_table",
     "own_average",
     "own_metric",
     "read_judged",
@@ -272,7 +273,7 @@ def _read_data(rule: Rule, spec: RowSpec) -> Data:
         raise InvalidParameter("y", "hold the labels of the rows", "None")
     schema, proba, y = rule.schema, spec.proba, spec.y
     if is_in_table(proba, y):
-        return _read_from_table(schema, spec)
+        return read_from_table(schema, spec)
     if is_two_dimensional(y) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
         raise InvalidParameter("y", f"be {said}, as the rule has them", f"shape {np.shape(y)}")
@@ -303,7 +304,7 @@ def is_in_table(proba: Any, y: Any) -> bool:
     return proba is not None and not is_lazy(proba) and is_table(proba, y)
 
 
-def _read_from_table(schema: Schema, spec: RowSpec) -> Data:
+def read_from_table(schema: Schema, spec: RowSpec) -> Data:
     """Read all rows of a table into memory."""
     y, several = spec.y, isinstance(spec.y, (list, tuple))
     if several != schema.multioutput or (several and len(y) != schema.n_outputs):

@@ -32,7 +32,19 @@ from ..rules.load import load_rule, rule_from_dict
 from ..rules.weighted import WeightedRule
 from .arguments import check_input
 
-__all__ = ["Contender", "Contest", "is_pair_of_models", "read_contest", "read_groups"]
+__all__ = [
+    "Contender",
+    "Contest",
+    "GivenLabels",
+    "Sides",
+    "Threshold",
+    "check_alike",
+    "input_of",
+    "is_pair_of_models",
+    "read_contest",
+    "read_groups",
+    "read_sides",
+]
 
 _OTHER_GROUPS = "other groups"  # name of the rows of groups that a rule does not know
 
@@ -110,22 +122,66 @@ class Contest:
         return [contender.rule for contender in self.contenders if contender.rule is not None]
 
 
-def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, row_input: Any = None) -> Contest:
-    """Read what is compared; the arguments are those of :func:`metricwise.evaluate`."""
-    if is_pair_of_models(rule):
-        if against is not None or proba is not None:
+@dataclass(frozen=True, eq=False)
+class GivenLabels:
+    """Decisions in place of a rule."""
+
+    labels: Any
+
+
+class Threshold(NamedTuple):
+    """A threshold in place of a rule, and the parameter that it was given as."""
+
+    value: float
+    parameter: str
+
+    def check_probability(self) -> None:
+        """Refuse what is no threshold of probabilities."""
+        if not (0 <= self.value <= 1 or abs(self.value) == np.inf):
             raise InvalidParameter(
-                "against", problem=f"{mention('against')} and proba must be left out if rule is a dict of two models"
+                self.parameter,
+                problem=f"{self.parameter} as a threshold must be a number in [0, 1], got {shown(self.value)}",
+                remedy=f"pass {argument('input', 'logits')} or {argument('input', 'scores')} for a threshold on these",
             )
-        if len(rule) != 2:
-            raise InvalidParameter("rule", problem=f"rule as a dict must hold two models, got {len(rule)}")
-        first, last = map(str, rule)
-        titles = models = (first, last)
-        pairs = [_of_model(name, pair) for name, pair in rule.items()]
-    else:
-        titles, models = ("rule", "argmax" if against is None else "other rule"), None
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """What was given as `rule` and `against`: rules, thresholds or decisions, each with its probabilities.
+
+    `models` as in Contest.
+    """
+
+    pairs: list[tuple[Rule | Threshold | GivenLabels, Any]]
+    titles: tuple[str, str]
+    models: tuple[str, str] | None = None
+
+    @property
+    def rules(self) -> list[Rule]:
+        """Those that are rules."""
+        return [side for side, _ in self.pairs if isinstance(side, Rule)]
+
+
+def read_sides(rule: Any, proba: Any, against: Any) -> Sides:
+    """Read what stands for rules; the arguments are those of :func:`metricwise.evaluate`."""
+    if not is_pair_of_models(rule):
+        titles = ("rule", "argmax" if against is None else "other rule")
         pairs = [(_read(rule, "rule"), proba)] + ([] if against is None else [(_read(against, "against"), proba)])
-    if len(pairs) == 1 and proba is None:
+        return Sides(pairs, titles)
+    if against is not None or proba is not None:
+        raise InvalidParameter(
+            "against", problem=f"{mention('against')} and proba must be left out if rule is a dict of two models"
+        )
+    if len(rule) != 2:
+        raise InvalidParameter("rule", problem=f"rule as a dict must hold two models, got {len(rule)}")
+    first, last = map(str, rule)
+    return Sides([_of_model(name, pair) for name, pair in rule.items()], (first, last), (first, last))
+
+
+def read_contest(sides: Sides, y: Any, pos_label: Any, row_input: Any = None) -> Contest:
+    """Read what is compared; the arguments are those of :func:`metricwise.evaluate`."""
+    pairs, models = sides.pairs, sides.models
+    if len(pairs) == 1 and pairs[0][1] is None:
         raise InvalidParameter(
             "proba",
             "hold the probabilities of the rows",
@@ -133,16 +189,16 @@ def read_contest(rule: Any, proba: Any, y: Any, against: Any, pos_label: Any, ro
             "only decisions given as labels can be compared without them, with other decisions as against",
         )
     shown_proba = next((side_proba for _, side_proba in pairs if side_proba is not None), None)
-    if shown_proba is None and not all(isinstance(side, _Labels) for side, _ in pairs):
+    if shown_proba is None and not all(isinstance(side, GivenLabels) for side, _ in pairs):
         raise InvalidParameter("proba", "hold the probabilities of the rows", "None")
-    kind = _input_of([side for side, _ in pairs], row_input, models)
+    kind = input_of([side for side, _ in pairs], row_input, models)
     reader = _reader([side for side, _ in pairs], shown_proba, y, pos_label, kind)
     contenders = [_contender(side, side_proba, reader, pos_label) for side, side_proba in pairs]
     second = contenders[1] if len(contenders) > 1 else None
     if second is not None and contenders[0].rule is not None and second.rule is not None:
         check_alike(contenders[0].rule, second.rule, models)
-    by_threshold = any(isinstance(side, _Threshold) for side, _ in pairs)
-    return Contest(contenders[0], second, titles, models, shown_proba, reader, by_threshold, pos_label)
+    by_threshold = any(isinstance(side, Threshold) for side, _ in pairs)
+    return Contest(contenders[0], second, sides.titles, models, shown_proba, reader, by_threshold, pos_label)
 
 
 def is_pair_of_models(rule: Any) -> bool:
@@ -162,30 +218,7 @@ def _of_model(name: Any, pair: Any) -> tuple[Any, Any]:
     return _read(pair[0], f"rule[{name!r}][0]"), pair[1]
 
 
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """Decisions in place of a rule."""
-
-    labels: Any
-
-
-class _Threshold(NamedTuple):
-    """A threshold in place of a rule, and the parameter that it was given as."""
-
-    value: float
-    parameter: str
-
-    def check_probability(self) -> None:
-        """Refuse what is no threshold of probabilities."""
-        if not (0 <= self.value <= 1 or abs(self.value) == np.inf):
-            raise InvalidParameter(
-                self.parameter,
-                problem=f"{self.parameter} as a threshold must be a number in [0, 1], got {shown(self.value)}",
-                remedy=f"pass {argument('input', 'logits')} or {argument('input', 'scores')} for a threshold on these",
-            )
-
-
-def _read(rule: Any, parameter: str) -> Rule | _Threshold | _Labels:
+def _read(rule: Any, parameter: str) -> Rule | Threshold | GivenLabels:
     """Return what stands for a rule: the rule itself, a threshold, or decisions."""
     if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule
@@ -196,10 +229,10 @@ def _read(rule: Any, parameter: str) -> Rule | _Threshold | _Labels:
     if isinstance(rule, Mapping):
         return rule_from_dict(rule)
     if isinstance(rule, (int, float, np.number)) and not isinstance(rule, bool):
-        return _Threshold(float(rule), parameter)
+        return Threshold(float(rule), parameter)
     array_like = hasattr(rule, "__array__") or hasattr(rule, "shape")  # arrays of pyarrow have no shape
     if isinstance(rule, (list, tuple)) or (array_like and len(getattr(rule, "shape", (0,))) in (1, 2)):
-        return _Labels(rule)
+        return GivenLabels(rule)
     raise InvalidType(
         parameter,
         (
@@ -210,7 +243,7 @@ def _read(rule: Any, parameter: str) -> Rule | _Threshold | _Labels:
     )
 
 
-def _input_of(sides: list[Any], declared: Any, models: tuple[str, str] | None) -> str:
+def input_of(sides: list[Any], declared: Any, models: tuple[str, str] | None) -> str:
     """Return what the numbers of rows are, which rules on the same rows must agree on."""
     rules = [side for side in sides if isinstance(side, Rule)]
     kinds = [rule.input for rule in rules]
@@ -249,9 +282,9 @@ def _classes(sides: list[Any], proba: Any, y: Any, pos_label: Any, kind: str) ->
 
 
 def _contender(side: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender:
-    if isinstance(side, _Labels):
+    if isinstance(side, GivenLabels):
         return Contender(None, None, side.labels)
-    if isinstance(side, _Threshold):
+    if isinstance(side, Threshold):
         if max(map(len, reader.classes)) > 2:
             raise InvalidParameter(
                 "rule",

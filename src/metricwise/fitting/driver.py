@@ -73,7 +73,7 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
     """Return a fit with recorded metrics, values of groups, notes about the data and the estimates in its metadata."""
     problem, recorded, by_group = task.problem, fitted.recorded, fitted.by_group
     behind = fitted.value < fitted.baseline - 1e-12 and not fitted.constraints  # constraints have their price
-    notes = [*fitted.notes, *_data_notes(problem, behind)]
+    notes = [*fitted.notes, *_data_notes(problem, behind, fitted.rule.is_flat)]
     if not task.by_group:
         recorded = record_rule(problem, fitted.rule)
         if task.groups is not None:
@@ -90,11 +90,11 @@ def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
     return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
 
 
-def _data_notes(problem: Problem, argmax_is_better: bool) -> Iterator[Note]:
+def _data_notes(problem: Problem, argmax_is_better: bool, by_micro_average: bool = True) -> Iterator[Note]:
     """Yield notes about the metric, the outputs and the rows."""
     if problem.aim.note:
         yield Note(NoteKind.METRIC, problem.aim.note)
-    if problem.aim.average == "instance":
+    if problem.aim.average == "instance" and by_micro_average:
         text = "The instance-average is optimised through its surrogate, the micro-average."
         yield Note(NoteKind.METRIC, text)
     unlearnt = np.flatnonzero(problem.keeps_argmax)
@@ -132,7 +132,7 @@ def fit_plain(task: FitTask) -> FittedRule:
     ranges = None
     if selection.judges.schema.n_outputs == problem.schema.n_outputs:
         ranges = threshold_range(selection.judges, fitted.rule)
-    return replace(
+    fitted = replace(
         fitted,
         notes=(*fitted.notes, *note_list(NoteKind.SELECTION, selection.describe())),
         gain=selection.gain,
@@ -140,6 +140,11 @@ def fit_plain(task: FitTask) -> FittedRule:
         threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
         candidates=selection.candidates,
     )
+    if problem.aim.average != "instance":
+        return fitted
+    from .label_sets import better_sets
+
+    return better_sets(task, fitted)
 
 
 def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:

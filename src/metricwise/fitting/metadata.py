@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from .._version import __version__
 from ..core.labels import python_labels
 from ..goals.worst import opened
 from ..inference.results import ConstraintResult, Estimate, Gain
+from ..metrics.base import Metric
 from ..metrics.naming import PerOutput
 from ..metrics.scales import order_of
 from ..oracles.problem import Problem
 from ..rules.base import Rule
 from ..rules.metadata import RuleMetadata
 
-__all__ = ["with_estimates", "losses_of", "metadata_of"]
+__all__ = ["loss_names", "losses_of", "metadata_of", "with_estimates"]
 
 R = TypeVar("R", bound=Rule)
 
@@ -60,9 +61,14 @@ def losses_of(problem: Problem) -> dict[str, str]:
     """Return what people read instead of metrics that are minus a loss or a cost, by name."""
     names = {name: aim.metric for name, aim in {problem.aim.name: problem.aim, **problem.record}.items()}
     names.setdefault(opened(problem.aim.name)[0], problem.aim.metric)
+    return loss_names(names)
+
+
+def loss_names(metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Return what people read instead of those of some metrics that are minus a loss or a cost, by name."""
     return {
         name: metric.traits.loss_name if name == metric.name else f"{name} ({metric.traits.loss_name})"
-        for name, metric in names.items()
+        for name, metric in metrics.items()
         if metric.traits.loss_name is not None
     }
 

@@ -102,7 +102,8 @@ def describe_choice(name: str, gain: Gain | None, candidates: Sequence[Candidate
             f"{best.recipe}, gain {best.gain:+.2g} +- {best.std_error:.2g})."
         )
     return (
-        f"Candidate: {name}. Estimated gain over argmax on new data: {gain.estimate:+.3g} (95 % interval "
+        f"Candidate: {name}. Estimated gain over {baseline[0].lower()}{baseline[1:]} on new data: "
+        f"{gain.estimate:+.3g} (95 % interval "
         f"{gain.low:+.3g} to {gain.high:+.3g}). The rule is chosen for new data; another may be slightly better on "
         "the given rows."
     )

@@ -19,6 +19,7 @@ from ..data.row_spec import Sensitive
 from ..data.sensitive import Groups
 from ..goals.spec import Goal
 from ..goals.worst import opened
+from ..inference.label_summary import LabelSummary
 from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
@@ -146,6 +147,7 @@ class FittedRule:
     recorded: dict[str, Recorded] = field(default_factory=dict)
     constraints: tuple[ConstraintResult, ...] = ()
     by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
+    by_label: LabelSummary | None = None
 
 
 # From the most exact to the most general; of those whose needs are met, the first that is not ruled out.

@@ -3,7 +3,7 @@
 Owns the grammar, and objects that say the same to programs. Must not know which metrics, classes or outputs there are.
 
     constraints := constraint ("and" constraint)*
-    constraint  := bounded ["in" ("every" "group" | "group" label ("," label)*)]
+    constraint  := bounded ["in" ("every" "group" | "every" "label" | "group" label ("," label)*)]
     bounded     := term op number | number op term [op number] | term "within" number "of" "prior"
     term        := name ["[" label ["," label] "]"] ["gap"]   two labels are the output and the class
     op          := ">=" | "<=" | "≥" | "≤"
@@ -26,6 +26,7 @@ from .parity import PARITIES
 
 __all__ = [
     "EVERY",
+    "EVERY_LABEL",
     "GAP",
     "Gap",
     "ConstraintSpec",
@@ -43,10 +44,11 @@ _OPERATOR = re.compile(r">=|<=|≥|≤")
 _STRICT = re.compile(r"[<>=]")
 _AND = re.compile(r"and\b")
 _WITHIN = re.compile(r"within\b")
-_IN, _EVERY, _GROUP, _GAP = (re.compile(rf"{word}\b") for word in ("in", "every", "group", "gap"))
+_IN, _EVERY, _GROUP, _GAP, _LABEL = (re.compile(rf"{word}\b") for word in ("in", "every", "group", "gap", "label"))
 _COMMA = re.compile(",")
 
 GAP, EVERY, ONE = "gap", "every", "group"  # what a bound about sensitive groups is on
+EVERY_LABEL = "every label"
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,9 @@ class ConstraintSpec:
         Instead of bounds: how far the predicted share of the class may be from its share of the rows.
     text : str, default=""
         As it was written.
-    over : {"gap", "every", "group"}, optional
+    over : {"gap", "every", "group", "every label"}, optional
         What the bound is on where it is about sensitive groups: the largest difference between two of them, the metric
-        in each of them, or in one.
+        in each of them, or in one; or the metric of each of many labels.
     group : object, optional
         The name of that one.
     """
@@ -119,8 +121,8 @@ class ConstraintSpec:
 
 def _where(spec: ConstraintSpec) -> str:
     """In which groups a bound is to be kept, as it is written."""
-    if spec.over == EVERY:
-        return " in every group"
+    if spec.over in (EVERY, EVERY_LABEL):
+        return " in every group" if spec.over == EVERY else " in every label"
     if spec.over != ONE:
         return ""
     return f" in group {', '.join(map(written, spec.group if isinstance(spec.group, tuple) else (spec.group,)))}"
@@ -392,7 +394,10 @@ def _constraint(reader: Reader) -> ConstraintSpec:
     group: Any = None
     if reader.sees(_EVERY):
         reader.take(_EVERY, "'every'")
-        reader.take(_GROUP, "'group'")
+        if reader.sees(_LABEL):
+            reader.take(_LABEL, "'label'")
+            return replace(spec, over=EVERY_LABEL, text=reader.text[begin : reader.at].strip())
+        reader.take(_GROUP, "'group' or 'label'")
     else:
         reader.take(_GROUP, "'every group', or 'group' and its name,")
         names = [reader.label()]

@@ -23,7 +23,7 @@ from ..metrics.one_vs_rest import OneVsRest
 from ..metrics.resolution import metric_meant, target_kind
 from ..metrics.scales import check_order_agrees
 from .constraint import BoundConstraint, Constraint
-from .constraint_text import EVERY, GAP, ConstraintSpec, read_constraints
+from .constraint_text import EVERY, EVERY_LABEL, GAP, ConstraintSpec, read_constraints
 from .for_outputs import resolve_for
 from .parity import PARITIES
 
@@ -50,6 +50,13 @@ def resolve_constraints(
     """
     resolved: list[Constraint] = []
     for promise, spec in enumerate(specs):
+        if spec.over == EVERY_LABEL:
+            raise InvalidParameter(
+                "subject_to",
+                problem=f"'{spec}' is for rules of very many labels, whose probabilities are a sparse array",
+                remedy="name the output instead, as in precision[output, 1]",
+                owner="subject_to",
+            )
         if spec.over is not None and groups is None:
             raise InvalidParameter(
                 "subject_to",

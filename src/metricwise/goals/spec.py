@@ -112,6 +112,7 @@ class GoalSpec:
     prior: Any = None
     order: Any = None
     against: ConstraintSpec | None = None
+    labels_per_row: Any = None
 
     @property
     def column_class(self) -> Any:

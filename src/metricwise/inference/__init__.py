@@ -3,6 +3,7 @@
 Owns every interval. Must not fit rules.
 """
 
+from .label_summary import LabelSummary
 from .results import Candidate, Comparison, ConstraintResult, Estimate, Evaluation, Gain, Recorded
 
-__all__ = ["Candidate", "Comparison", "ConstraintResult", "Estimate", "Evaluation", "Gain", "Recorded"]
+__all__ = ["Candidate", "Comparison", "ConstraintResult", "Estimate", "Evaluation", "Gain", "LabelSummary", "Recorded"]

@@ -35,7 +35,8 @@ def solution_card(solution: View) -> Html:
     """
     summary = summarize_for_card(solution)
     advice, status = summary["advice"], summary["status"]
-    columns = tag("div", _path(summary), _constraints(summary["promises"]), _groups(summary["groups"]))
+    shown = (_path(summary), _constraints(summary["promises"]), _groups(summary["groups"]), _labels(summary))
+    columns = tag("div", *shown)
     return _card(
         tag("div", *_figures(summary), class_="mw-head"),
         tag("p", advice["sentence"], class_=f"mw-advice mw-{advice['kind']}"),
@@ -78,7 +79,7 @@ def _figures(summary: dict[str, Any]) -> list[Html]:
     figures, gain = summary["figures"], summary["figures"]["gain"]
     pairs = [
         (("expected " if figures["expected"] else "") + summary["metric"], number(figures["value"])),
-        ("argmax", number(figures["baseline"])),
+        (summary["baseline"], number(figures["baseline"])),
     ]
     if gain is not None:
         estimate, low, high = (number(gain[key], True) for key in ("estimate", "low", "high"))
@@ -117,6 +118,18 @@ def _groups(groups: list[dict[str, Any]]) -> Html | None:
     if not rows:
         return None
     return join([table(("group", "metric", "argmax", "rule"), rows[:_MAX_LINES]), _more(len(rows) - _MAX_LINES)])
+
+
+def _labels(summary: dict[str, Any]) -> Html | None:
+    """Return the values of labels by their frequency."""
+    if summary["labels"] is None:
+        return None
+    head = ("true rows", "labels", summary["baseline"], f"{summary['labels']['metric']} of the rule")
+    rows = [
+        (group["name"], f"{group['n_labels']:,}", number(group["baseline"]), number(group["value"]))
+        for group in summary["labels"]["by_frequency"]
+    ]
+    return table(head, rows)
 
 
 def _rule(summary: dict[str, Any]) -> list[Html | None]:

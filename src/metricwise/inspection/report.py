@@ -18,6 +18,7 @@ from ..core.files import write_text
 from ..export.python_source import to_python
 from ..export.sql import to_sql
 from ..rules.base import Rule
+from ..rules.label_base import LabelRuleBase
 from .charts import path_chart, reliability_chart
 from .page import load_template, page_style, page_text
 from .summary import read_subject, summarize_subject
@@ -32,6 +33,13 @@ _PYTHON = """import metricwise as mw
 rule = mw.load_rule("rule.json")
 labels = rule.predict({rows})  # {what} of the model, as passed to optimize
 """
+_LABELS = """import metricwise as mw
+
+rule = mw.load_rule("rule.json")
+labels = rule.predict({rows})  # {what} of the labels (N, M), sparse or dense, as passed to optimize
+"""
+_TOGETHER = "labels = rule.predict_together({rows})  # rows at hand as a batch, which decisions depend on\n"
+_LABEL_COMMAND = "metricwise apply rule.json new.parquet --indices labels --values proba -o decisions.parquet\n"
 _COMMAND = "metricwise apply rule.json new.csv -o decisions.csv\n"
 _ONNX = """import metricwise as mw
 
@@ -65,7 +73,10 @@ def summarize(found: Any, proba: Any = None, y: Any = None, metrics: Any = None,
         - `advice`: `kind` ("yes", "maybe" or "no") and `sentence`.
         - `figures`: `value`, `baseline`, `gain` and `value_on_new_rows` (`estimate`, `low`, `high`).
         - `rule`: `kind`, `words` (lines) and `table`; `apply`: code that applies the rule, by language.
-        - `promises`: constraints; `recorded`: other metrics; `groups`: values of sensitive groups.
+        - `promises`: constraints; `recorded`: other metrics; `groups`: values of sensitive groups; `baseline`: what
+          the rule is compared with, "argmax" or "most probable labels".
+        - `labels`: of rules for very many labels, values by frequency (`by_frequency`), and the `largest` and `worst`
+          labels, those with the largest `gains` and `losses`, and those `never` predicted.
         - `path`: metrics and confusions along the rules from argmax to this one and beyond.
         - `moves`, `gains`, `reliability`: changed decisions, gains by class or output, calibration.
         - `facts`, `technical`: pairs of text.
@@ -198,6 +209,15 @@ def ways_to_apply(rule: Rule) -> dict[str, str | None]:
     arguments = "".join(f", {name}={name}" for name in sorted(rule.needs))
     row_input = rule.schema.input
     rows, what = (rule.input, row_input.plural) if row_input.is_logits else ("proba", "class probabilities")
+    if isinstance(rule, LabelRuleBase):
+        words = {"rows": rows, "what": row_input.plural}
+        together = _TOGETHER.format(**words) if rule.decides_together else ""
+        others = {"command": _LABEL_COMMAND, **dict.fromkeys(("sql", "source", "onnx"))}
+        return {
+            "json": text if len(text) <= _MAX_FILE_LENGTH else None,
+            "python": _LABELS.format(**words) + together,
+            **others,
+        }
     return {
         "json": text if len(text) <= _MAX_FILE_LENGTH else None,
         "python": _PYTHON.format(rows=rows + arguments, what=what),

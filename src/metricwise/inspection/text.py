@@ -11,7 +11,7 @@ from typing import Any
 
 from ..inference.results import Estimate
 
-__all__ = ["display_value", "improvement", "metric_losses", "negated", "number", "percent", "weight"]
+__all__ = ["display_value", "improvement", "metric_losses", "negated", "number", "percent", "shown_metric", "weight"]
 
 
 def number(value: float | None, signed: bool = False) -> str:
@@ -52,6 +52,11 @@ def metric_losses(rule: Any) -> Mapping[str, str]:
     """Return the name of the loss of every metric of a rule that is minus a loss or a cost."""
     losses = rule.metadata.losses
     return losses if isinstance(losses, Mapping) else {}
+
+
+def shown_metric(name: str, losses: Mapping[str, str]) -> str:
+    """Return the name of a metric whose values and gains are shown as they are maximised."""
+    return f"minus the {losses[name]}" if name in losses else name
 
 
 def negated(estimate: Estimate) -> Estimate:

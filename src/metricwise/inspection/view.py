@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.notes import Note, joined_text
+from ..inference.label_summary import LabelSummary
 from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..oracles.problem import Problem
 from ..rules.example_cost import CostRule
 from ..rules.grouped import GroupedRule
+from ..rules.label_base import LabelRuleBase
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 from ..solvers.result import Certificate, Outcome
@@ -23,7 +25,7 @@ from ..solvers.result import Certificate, Outcome
 __all__ = ["Rule", "View"]
 
 FloatArray = NDArray[np.float64]
-Rule = WeightedRule | MixtureRule | GroupedRule | CostRule
+Rule = WeightedRule | MixtureRule | GroupedRule | CostRule | LabelRuleBase
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,7 @@ class View:
     recorded: dict[str, Recorded] = field(default_factory=dict)
     constraints: tuple[ConstraintResult, ...] = ()
     by_group: dict[Any, dict[str, Recorded]] = field(default_factory=dict)
+    by_label: LabelSummary | None = field(default=None, repr=False)
     problem: Problem | None = field(default=None, repr=False)
 
     @property
@@ -59,7 +62,7 @@ class View:
         """The threshold on the raw probability, log-odds or score of class 1, which is predicted strictly above it.
 
         A float for a single binary output, an array of shape (M,) for several, NaN for those without one; None if the
-        rule has none, as a mixture, a rule by group, and a rule by costs per row.
+        rule has none, as a mixture, a rule by group, a rule by costs per row, and one with `labels_per_row`.
         """
         return getattr(self.rule, "threshold", None)
 

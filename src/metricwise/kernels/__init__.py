@@ -35,6 +35,9 @@ Rows are drawn by numbers made of what they hold (`row_keys`, `scattered`): `low
 
 Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
 
+Where a metric of label sets is averaged over rows, `label_set_sizes` finds how many of its most probable labels a row
+predicts; see `_label_sets` for the arrays of such rows.
+
 Each function has two twins of one signature: `_numpy`, the reference, and `_compiled`, which is there where the package
 was built with a C compiler. The environment variable METRICWISE_KERNELS says which serve: "compiled", "numpy", or
 "auto", the compiled ones where they are. The twins agree in every decision and every count; sums of weights and of
@@ -71,6 +74,9 @@ __all__ = [
     "label_count",
     "label_decide",
     "label_mark",
+    "label_set_choose",
+    "label_set_sizes",
+    "label_set_values",
     "label_sums",
     "label_sweep",
     "label_table",
@@ -110,6 +116,7 @@ def _choose(choice: str) -> ModuleType:
 _twins = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
+    from ._label_sets import label_set_choose, label_set_sizes, label_set_values
     from ._labels import (
         label_ascend,
         label_calibrate,
@@ -136,6 +143,9 @@ else:
     label_count = _twins.label_count
     label_decide = _twins.label_decide
     label_mark = _twins.label_mark
+    label_set_choose = _twins.label_set_choose
+    label_set_sizes = _twins.label_set_sizes
+    label_set_values = _twins.label_set_values
     label_sums = _twins.label_sums
     label_sweep = _twins.label_sweep
     label_table = _twins.label_table

@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from . import _drawing, _numpy
+from . import _drawing, _label_sets, _numpy
 from ._numpy import constant_slopes, slope_lines, slope_noise
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
@@ -173,6 +173,26 @@ cdef extern from "_labels.h" nogil:
     void mw_label_sweep(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, const mw_thresholds *thresholds,
                         const double *value, const int32_t *bins, double *sums)
 
+cdef extern from "_label_sets.h" nogil:
+    ctypedef struct mw_label_entries:
+        const char *values
+        int value_size
+        const char *indices
+        int index_size
+        const double *factor
+    ctypedef struct mw_set_metric:
+        double beta2, zero_division
+        int jaccard
+    ctypedef struct mw_set_room:
+        void *held
+    int mw_set_allocate(mw_set_room *room, ptrdiff_t longest, double rate, double beta2)
+    int64_t mw_set_size(const mw_label_entries *entries, ptrdiff_t begin, ptrdiff_t n, const mw_set_metric *metric,
+                        double rate, ptrdiff_t low, ptrdiff_t high, mw_set_room *room)
+    double mw_set_value(const mw_label_entries *entries, ptrdiff_t begin, ptrdiff_t n, const mw_set_metric *metric,
+                        double rate, ptrdiff_t size, mw_set_room *room)
+    void mw_set_labels(const mw_label_entries *entries, ptrdiff_t begin, ptrdiff_t n, ptrdiff_t size, double *p,
+                       double *heap, char *out, int out_size, ptrdiff_t at)
+
 cdef Py_ssize_t _MOST_PARTS = 16  # and so threads
 cdef Py_ssize_t _PART_WORK = 1 << 17  # numbers that a part should at least read
 cdef Py_ssize_t _LEAST_WORK = 1 << 19  # below this a pass is over before another thread is awake
@@ -215,3 +235,4 @@ include "_reading.pxi"
 include "_partition.pxi"
 include "_drawing.pxi"
 include "_labels.pxi"
+include "_label_sets.pxi"

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from ._block import Block, FloatArray, IntArray, LineArrays, LinkArrays, LossArrays
 from ._drawing import low_rows as low_rows  # a twin as well
-from ._labels import label_ascend as label_ascend  # twins as well
+from ._label_sets import label_set_choose as label_set_choose  # twins as well
+from ._label_sets import label_set_sizes as label_set_sizes
+from ._label_sets import label_set_values as label_set_values
+from ._labels import label_ascend as label_ascend
 from ._labels import label_calibrate as label_calibrate
 from ._labels import label_check as label_check
 from ._labels import label_count as label_count

@@ -1,12 +1,13 @@
 """Metrics: what to maximise.
 
 A metric is registered by name in the module of its family, and is public by `__all__` there: `linear`, `ratio`,
-`transforms`, `recall_means` (concave), `smooth`; averages over classes are in `one_vs_rest`.
+`transforms`, `recall_means` (concave), `smooth`, `label_metrics`; averages over classes are in `one_vs_rest`.
 """
 
-from . import linear, ratio, recall_means, smooth, transforms
+from . import label_metrics, linear, ratio, recall_means, smooth, transforms
 from .abstention import Abstained, Abstaining
 from .base import FractionalLinear, Increasing, Linear, Metric
+from .label_metrics import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .of_labels import score as _score  # noqa: F401  sets Metric.score
 from .one_vs_rest import ClassAverage
@@ -34,5 +35,5 @@ __all__ = [
     "resolve",
     "scorer_names",
 ]
-for _family in (linear, ratio, transforms, recall_means, smooth):
+for _family in (linear, ratio, transforms, recall_means, smooth, label_metrics):
     __all__ += _family.__all__

@@ -1,6 +1,7 @@
 """Decision rules: what to predict from probabilities.
 
-Weighted rules, mixtures of them, rules by sensitive group and by costs per row, their recalibration and their JSON.
+Weighted rules, mixtures of them, rules by sensitive group, by costs per row and for very many labels, their
+recalibration and their JSON.
 Must not know metrics, oracles or solvers.
 """
 
@@ -11,6 +12,8 @@ from .calibration_fit import fit_link, fit_links
 from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule, of_schema
+from .label_sets import LabelSetRule
+from .labels import LabelRule
 from .load import as_rule, load_rule
 from .metadata import RuleMetadata
 from .mixture import MixtureRule
@@ -23,6 +26,8 @@ __all__ = [
     "GroupedRule",
     "OrdinalMap",
     "TemperatureScaling",
+    "LabelRule",
+    "LabelSetRule",
     "LossMixture",
     "MixtureRule",
     "Rule",

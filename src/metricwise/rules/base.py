@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point
 from ..core.inputs import Input
-from ..core.labels import decode, python_labels
+from ..core.labels import are_one, decode, distinct_objects, python_labels
 from ..core.losses import Loss
 from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
@@ -98,7 +98,7 @@ class Rule(ABC):
 
     See Also
     --------
-    WeightedRule, MixtureRule, GroupedRule, CostRule : The kinds of rules.
+    WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule, LabelSetRule : The kinds of rules.
     metricwise.load_rule : Load a rule of any kind.
 
     Examples
@@ -450,6 +450,7 @@ class Rule(ABC):
         >>> round(rule.threshold, 2), round(rule.with_prior([0.9, 0.1]).threshold, 2)
         (0.2, 0.41)
         """
+        self.refuse_new_shares()
         if "sensitive_features" in self.needs:
             raise InvalidType(
                 "rule",
@@ -510,10 +511,15 @@ class Rule(ABC):
         >>> rule.adapted(p[more]).threshold < rule.threshold
         True
         """
+        self.refuse_new_shares()
         if Rule.adapter is None:  # as of a rule from a pickle, before any name of metricwise was used
             raise InvalidType("", problem="rules adapt once metricwise.monitoring is loaded", remedy="import it first")
         adapted: Rule = Rule.adapter(self, proba, metric, level, pos_label)
         return adapted
+
+    def refuse_new_shares(self) -> None:
+        """Refuse to move to other class shares, in a kind that cannot follow them at all."""
+        return
 
     def with_outputs_of(self, other: Rule, outputs: NDArray[np.bool_]) -> Rule:
         """Return the rule that decides some outputs (M,) as another rule does; itself if the two cannot be joined."""
@@ -664,6 +670,8 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
     """Whether the labels of all outputs agree in value and type (1, 1.0 and True are three labels)."""
     if len(these) != len(others):
         return False
+    if are_one(these) and are_one(others):
+        these, others = these[:1], others[:1]
     for these_labels, other_labels in zip(these, others, strict=True):
         if these_labels is other_labels:
             continue
@@ -675,8 +683,8 @@ def same_classes(these: tuple[NDArray[Any], ...], others: tuple[NDArray[Any], ..
 
 def check_outputs(schema: Schema, link: TemperatureScaling | None, *, needs_link: bool = True) -> None:
     """Check what rules of every kind have in common: outputs, classes, names, and a link of as many."""
-    distinct = {id(labels): labels for labels in schema.classes}.values()
-    if not schema.classes or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
+    distinct = distinct_objects(schema.classes)
+    if not distinct or any(labels.ndim != 1 or len(labels) < 2 for labels in distinct):
         raise InvalidParameter("classes", "hold one array of at least 2 labels per output", "fewer")
     for labels in distinct:
         if len(set(labels.tolist())) < len(labels):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InvalidParameter, InvalidType
 from ..core.inputs import KINDS
+from ..core.label_rows import MAX_LABELS
 from ..core.labels import python_labels
 from ..core.losses import Loss
 from ..core.ordinal_map import OrdinalMap
@@ -511,6 +512,98 @@ def _read_link(value: Any, name: str) -> TemperatureScaling:
 
 LOSS = JsonField("loss", {"$ref": "#/$defs/loss"}, _read_loss, _write_loss)
 LINK = JsonField("link", {"$ref": "#/$defs/link"}, nullable(_read_link), _write_link)
+
+
+# ------------------------------------------------------------------------------------------ numbers of very many labels
+
+_MAX_LISTED = 1000  # numbers that are written as a list; more are packed
+_BYTES = 8  # of a number
+_PACKED = {"dtype": "float64"}
+
+PACKED_SCHEMA: Json = {
+    "oneOf": [
+        array_of(_NUMBER),
+        object_of(
+            {
+                "dtype": {"const": _PACKED["dtype"]},
+                "n": {"type": "integer", "minimum": 1, "maximum": MAX_LABELS},
+                "zlib_base64": {"type": "string", "contentEncoding": "base64"},
+            },
+            "The n numbers in double precision, little endian, compressed by zlib.",
+        ),
+    ]
+}
+
+
+def write_packed(values: NDArray[np.float64], name: str) -> Any:
+    """Return numbers as a list, or packed if there are many."""
+    if len(values) <= _MAX_LISTED:
+        return json_value(values, name)
+    import base64
+    import zlib
+
+    data = zlib.compress(values.astype("<f8").tobytes())
+    return {**_PACKED, "n": len(values), "zlib_base64": base64.b64encode(data).decode("ascii")}
+
+
+def read_packed(value: Any, name: str) -> NDArray[np.float64]:
+    """Read numbers from a list, or packed: as many as are announced, which limits the memory, and all finite."""
+    if isinstance(value, list):
+        return read_numbers(value, name, 1)
+    document = read_object(value, name)
+    check_keys(document, ("dtype", "n", "zlib_base64"), name)
+    if document["dtype"] != _PACKED["dtype"]:
+        _refuse(f"{name}.dtype", repr(_PACKED["dtype"]), document["dtype"])
+    n = read_int(document["n"], f"{name}.n")
+    if not 1 <= n <= MAX_LABELS:
+        _refuse(f"{name}.n", f"an integer from 1 to {MAX_LABELS}", n)
+    array = np.frombuffer(_inflate(document["zlib_base64"], n, f"{name}.zlib_base64"), dtype="<f8").astype(np.float64)
+    if not np.isfinite(array).all():
+        raise InvalidParameter(name, "be finite", "NaN or infinity")
+    return array
+
+
+def write_packed_array(values: NDArray[Any]) -> Json:
+    """Return numbers of any shape packed, NaN and infinity included."""
+    import base64
+    import zlib
+
+    data = zlib.compress(values.astype("<f8").tobytes())
+    return {**_PACKED, "shape": list(values.shape), "zlib_base64": base64.b64encode(data).decode("ascii")}
+
+
+def read_packed_array(value: Any, name: str, most: int, deepest: int) -> NDArray[np.float64]:
+    """Read packed numbers of any shape, no more than `most`, which limits the memory."""
+    document = read_object(value, name)
+    check_keys(document, ("dtype", "shape", "zlib_base64"), name)
+    if document["dtype"] != _PACKED["dtype"]:
+        _refuse(f"{name}.dtype", repr(_PACKED["dtype"]), document["dtype"])
+    shape = [read_int(size, f"{name}.shape") for size in read_list(document["shape"], f"{name}.shape")]
+    n = math.prod(shape) if all(0 < size <= most for size in shape) and 1 <= len(shape) <= deepest else 0
+    if not 1 <= n <= most:
+        _refuse(f"{name}.shape", f"1 to {deepest} numbers from 1, with a product of at most {most}", shape)
+    data = _inflate(document["zlib_base64"], n, f"{name}.zlib_base64")
+    return np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(shape)
+
+
+def _inflate(text: Any, n: int, name: str) -> bytes:
+    """Return the bytes of n numbers; no more than these are ever inflated."""
+    import base64
+    import zlib
+
+    size, must = n * _BYTES, f"hold {n} numbers, compressed by zlib and written in base64"
+    if not isinstance(text, str):
+        raise InvalidParameter(name, must, shown(text))
+    if len(text) > 2 * size + 256:  # what cannot be compressed grows by less than that
+        raise InvalidParameter(name, must, f"a text of {len(text)} characters")
+    inflater = zlib.decompressobj()
+    try:
+        data = inflater.decompress(base64.b64decode(text, validate=True), size + 1)
+    except (ValueError, zlib.error):  # other characters, or bytes that are something else
+        raise InvalidParameter(name, must, f"a text that is neither, {shown(text)}") from None
+    if len(data) != size or not inflater.eof or inflater.unused_data:
+        raise InvalidParameter(name, must, "more bytes" if len(data) > size or inflater.unused_data else "fewer bytes")
+    return data
 
 
 # ------------------------------------------------------------------------------------------------- several rules, drawn

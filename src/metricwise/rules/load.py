@@ -12,12 +12,15 @@ from .base import Rule
 from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule
+from .label_sets import LabelSetRule
+from .labels import LabelRule
 from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
 from .weighted import WeightedRule
 
 KINDS: dict[str, type[Rule]] = {
-    kind.kind: kind for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule)
+    kind.kind: kind
+    for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule, LabelSetRule)
 }
 """All kinds of rules by their names in files."""
 
@@ -35,7 +38,7 @@ def load_rule(path: str | os.PathLike[str]) -> Rule:
 
     Returns
     -------
-    WeightedRule, MixtureRule, GroupedRule, CostRule or CutPointRule
+    WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule or LabelSetRule
         The rule, of the kind that was saved.
 
     See Also

@@ -207,7 +207,8 @@ class RuleMetadata:
     )
     columns: Sequence[Sequence[str]] | None = _entry(
         "For each output, the columns of probabilities of that table: one for each class, in their order, or that of "
-        "the second of two classes.",
+        "the second of two classes. For rows that hold lists of labels, one entry: the column of labels, and that of "
+        "their probabilities.",
         {"type": "array", "items": _TEXTS},
     )
     date: str | None = _entry("Date of the rule, if it was given.", _TEXT)

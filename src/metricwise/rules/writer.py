@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from ..core.errors import InvalidType, argument
+from ..core.errors import InvalidType, argument, mention
 
 T = TypeVar("T")
 
@@ -42,6 +42,16 @@ class RuleWriter(Generic[T]):
             f"use rule.predict(proba, {argument('cost')}), or export a rule with one loss for all rows, from "
             "optimize(..., metrics.Cost(costs))",
         )
+
+    def labels(self, rule: Any) -> T:
+        """Write a rule for very many labels."""
+        budget = f"{self.target} does not support {mention('labels_per_row')}, by which the labels of a row compete"
+        many = "exports do not support rules for very many labels"
+        return self.other(rule, many if rule.labels_per_row is None else budget)
+
+    def label_sets(self, rule: Any) -> T:
+        """Write a rule for the best set of labels of each row."""
+        return self.other(rule, "the best set of labels of a row is found by computation, not by a table of weights")
 
     def other(self, rule: Any, reason: str = "", remedy: str = "") -> T:
         """Refuse a rule that cannot be written, with a reason and what to do instead."""

@@ -20,11 +20,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
+from ...core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
+from ...core.label_rows import MAX_LABELS
 from ..columns import few, labels_of_texts
 from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = ["MEMORY_LIMIT", "Arrays", "Table", "TableReader", "batch_rows", "check_numbers", "open_file", "open_table"]
+__all__ = [
+    "MEMORY_LIMIT",
+    "Arrays",
+    "Table",
+    "TableReader",
+    "batch_rows",
+    "check_labels",
+    "check_numbers",
+    "open_file",
+    "open_table",
+]
 
 MEMORY_LIMIT = 1 << 28
 _MIN_MEMORY_LIMIT = 1 << 20
@@ -51,6 +62,13 @@ class Table:
         Separator of CSV files; by default a comma, or a tab for .tsv.
     memory_limit : int, default=268435456
         Maximum number of bytes of the table to hold in memory at a time.
+    indices, values : str, optional
+        For very many labels: two columns of lists, such as list<int32> and list<float> of Parquet. A row has the
+        numbers of the labels that it stores, from 0, and their probabilities, logits or scores; labels that it does
+        not store have probability 0. The column y is a list of the numbers of the true labels. All stored entries are
+        read into memory.
+    n_labels : int, optional
+        Number of labels, with `indices`; needed to fit a rule.
 
     See Also
     --------
@@ -65,6 +83,14 @@ class Table:
     >>> table = mw.Table(frame, proba_prefix="p_")
     >>> mw.optimize(table, "bought", "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False)).value
     1.0
+
+    Rows that store two of 1,000 labels each:
+
+    >>> stored = {"label": [[3, 17], [3, 999], [17, 500]], "p": [[0.9, 0.2], [0.1, 0.8], [0.7, 0.6]]}
+    >>> frame = pa.table({**stored, "true": [[3], [999], [17]]})
+    >>> table = mw.Table(frame, indices="label", values="p", n_labels=1_000)
+    >>> mw.optimize(table, "true", "precision@1").value
+    1.0
     """
 
     data: Any
@@ -72,14 +98,51 @@ class Table:
     proba: str | Sequence[str] | None = None
     separator: str | None = None
     memory_limit: int = MEMORY_LIMIT
+    indices: str | None = None
+    values: str | None = None
+    n_labels: int | None = None
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
+        self._check_lists()
         limit: Any = self.memory_limit
         if not isinstance(limit, int) or limit < _MIN_MEMORY_LIMIT:
             raise InvalidParameter(
                 "memory_limit", f"be a number of bytes of at least {_MIN_MEMORY_LIMIT}", shown(limit)
             )
+
+    def _check_lists(self) -> None:
+        """Refuse names of columns of lists that do not go together."""
+        for name, other in (("indices", "values"), ("values", "indices")):
+            value: Any = getattr(self, name)
+            if value is None and getattr(self, other) is not None:
+                raise InvalidParameter(
+                    f"Table.{name}",
+                    problem=f"{argument(f'Table.{other}')} needs {argument(f'Table.{name}')}, which is not given",
+                    remedy="name a column of labels and one of their probabilities",
+                )
+            if value is not None and not isinstance(value, str):
+                raise InvalidType(name, "be the name of a column of lists", shown(value))
+        if self.indices is None:
+            if self.n_labels is not None:
+                raise InvalidParameter(
+                    "Table.n_labels",
+                    problem=f"{argument('Table.n_labels')} needs {argument('Table.indices')}, which is not given",
+                    remedy="leave it out for a table with a column for each label",
+                )
+            return
+        for name in ("proba", "proba_prefix"):
+            if getattr(self, name) is not None:
+                raise InvalidParameter(
+                    f"Table.{name}",
+                    problem=f"{argument(f'Table.{name}')} must be left out with {argument('Table.indices')}",
+                    remedy=f"{argument('Table.values')} names the column of probabilities",
+                )
+        count: Any = self.n_labels
+        if count is not None and (
+            not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 1 <= count <= MAX_LABELS
+        ):
+            raise InvalidParameter("n_labels", f"be a whole number from 1 to {MAX_LABELS:,}", shown(count))
 
 
 class TableReader(ABC):
@@ -169,7 +232,7 @@ class TableReader(ABC):
         """Return a whole column of labels, as an Arrow array."""
         column = self.read([name]).column(0)
         if not self.has_texts:
-            return column
+            return check_labels(column, name, self.title)
         encoded = column.combine_chunks().dictionary_encode()
         encoded = encoded.combine_chunks() if hasattr(encoded, "chunks") else encoded
         encoded = encoded.chunk(0) if hasattr(encoded, "chunks") else encoded
@@ -212,6 +275,21 @@ def check_numbers(table: Any, title: str, *, nulls: bool = True) -> Any:
                 owner=title,
             )
     return table
+
+
+def check_labels(column: Any, name: str, title: str) -> Any:
+    """Return a column of labels; refuse one that holds lists or other values of several parts."""
+    from pyarrow import types
+
+    if types.is_nested(column.type):
+        raise InvalidParameter(
+            "",
+            problem=f"the column {shown(name)} must hold one label in every row, got type {column.type}",
+            remedy=f"if rows hold lists of labels, name the columns with {argument('Table.indices')} and "
+            f"{argument('Table.values')}",
+            owner=title,
+        )
+    return column
 
 
 def _not_numeric(title: str, name: str, texts: Any, first_row: int) -> ValueError | None:

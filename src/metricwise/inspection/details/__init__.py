@@ -23,6 +23,7 @@ from ...metrics.aim import AveragedMetric
 from ...oracles.counts import Counts
 from ...oracles.problem import InMemory, Problem
 from ...rules.calibration import TemperatureScaling
+from ...rules.label_base import LabelRuleBase
 from ...rules.mixture import MixtureRule
 from ...rules.weighted import WeightedRule
 from ..view import View
@@ -265,6 +266,14 @@ def _count_details(view: View) -> Details:
             problem="details based on confusion matrices are not available for a "
             f"{type(rule).__name__}, which uses the costs of each row",
             remedy="use solution.report instead",
+            owner="Solution",
+        )
+    if isinstance(rule, LabelRuleBase):
+        raise NotApplicable(
+            "",
+            problem="details along the rules from argmax to this one are not available for a "
+            f"{type(rule).__name__}, which decides the labels of a row by their own scores",
+            remedy="use solution.by_label, solution.plot or solution.report instead",
             owner="Solution",
         )
     if problem is None:

@@ -14,6 +14,7 @@ from .decision_regions import DecisionRegionsDisplay
 from .feasible_set import FeasibleSetDisplay
 from .frontier import FrontierDisplay
 from .gains import GainsDisplay
+from .label_gains import LabelGainsDisplay
 from .metric_curve import MetricCurveDisplay
 from .moves import MovesDisplay
 from .reliability import ReliabilityDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "ConvergenceDisplay",
     "ReliabilityDisplay",
     "GainsDisplay",
+    "LabelGainsDisplay",
     "SharesDisplay",
     "WatchDisplay",
     "RowsDisplay",

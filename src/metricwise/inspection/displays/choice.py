@@ -8,6 +8,7 @@ from ..details import details_of
 from ..view import View
 from .confusion_change import ConfusionChangeDisplay
 from .gains import GainsDisplay
+from .label_gains import LabelGainsDisplay
 from .metric_curve import MetricCurveDisplay
 
 
@@ -15,7 +16,8 @@ def display_of(solution: View) -> Any:
     """Return the most informative display of a solution, without drawing it.
 
     This is the gain of every output if several outputs have their own confusions, otherwise the metrics along the path
-    from argmax to the rule or, if there are too many classes for that, the gain of each class.
+    from argmax to the rule or, if there are too many classes for that, the gain of each class. For very many labels, it
+    is their values by frequency.
 
     Parameters
     ----------
@@ -38,6 +40,9 @@ def display_of(solution: View) -> Any:
     >>> type(mw.displays.display_of(solution)).__name__
     'MetricCurveDisplay'
     """
+    by_label = getattr(solution, "by_label", None)  # anything may be passed, and is refused below
+    if by_label is not None:
+        return LabelGainsDisplay.of_summary(by_label, solution.rule)
     details = details_of(solution)
     alone = details.rule.n_outputs == 1
     kinds: list[Any] = [MetricCurveDisplay] if details.curve is not None else []
