@@ -143,8 +143,13 @@ def refuse_rows(rows: RowSpec) -> None:
         raise InvalidParameter("groups", f"not be an InTime with {what}", "InTime", "pass the period of each row")
     if rows.counts_rows:
         raise InvalidParameter("sample_weight", f"not be Frequencies with {what}", "Frequencies", "repeat the rows")
-    if is_sparse(rows.y) and getattr(rows.y, "ndim", 2) != 2:
-        raise InvalidType("y", "have shape (N, M)", f"shape {rows.y.shape}")
+    if getattr(rows.y, "ndim", 2) != 2 and not isinstance(rows.y, str):
+        raise InvalidType(
+            "y",
+            f"be an indicator matrix of shape (N, M), a column for each label, with {what}",
+            f"shape {rows.y.shape}",
+            f"pass {mention('proba')}.toarray() if there is one output",
+        )
 
 
 def _check_classes(classes: Any) -> None:
