@@ -218,6 +218,14 @@ def test_compare_two_models(folder):
     assert f"{expected.difference.estimate:+.4f}" in result.out
 
 
+def test_trade_off_is_that_of_python(folder):
+    words = "-m recall --against precision --points 3 --labels-per-row 3"
+    said = document(*f"trade-off rows.parquet {LISTS} {words}".split())
+    options = {"metric": "recall", "against": "precision", "n_points": 3, "labels_per_row": 3}
+    expected = mw.trade_off(table(), "true", **options)
+    assert said["points"] == {name: values.tolist() for name, values in expected.to_dict().items()}
+
+
 def test_explain(folder):
     result = done("explain", "rule.json")
     assert mw.load_rule("rule.json").describe() in result.out

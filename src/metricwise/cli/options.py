@@ -339,6 +339,15 @@ class AimOptions:
             help="The label of an abstention; by default abstain, or -1 if classes are numbers.",
         ),
     ] = None
+    labels_per_row: Annotated[
+        str | None,
+        typer.Option(
+            "--labels-per-row",
+            metavar="NUMBER",
+            help="For several binary targets, or lists of labels: the number of labels that a row may have, 3 for at "
+            "most 3, 1,3 for 1 to 3, 3,3 for exactly 3.",
+        ),
+    ] = None
     randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules if that is better.")] = (
         False
     )

@@ -48,8 +48,8 @@ def read_table_source(table: Table, spec: RowSpec, read_head: ReadHead) -> Chunk
     if table.indices is not None:
         raise InvalidParameter(
             "",
-            problem=f"rows that hold lists of labels ({argument('Table.indices')}) are only for optimize, evaluate and "
-            "predict_table",
+            problem=f"rows that hold lists of labels ({argument('Table.indices')}) are only for optimize, trade_off, "
+            "evaluate and predict_table",
             remedy="pass a table with a column for each label",
         )
     names = _target_names(y)
