@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,12 @@ class LabelSets:
         """N."""
         return len(self.indptr) - 1
 
-    @cached_property
+    @property
     def sizes(self) -> IntArray:
         """Number of labels of each row, (N,)."""
         return np.diff(self.indptr)
 
-    @cached_property
+    @property
     def rows(self) -> IntArray:
         """The row of each label of a row."""
         return np.repeat(np.arange(self.n_rows), self.sizes)
@@ -65,9 +64,17 @@ class LabelSets:
             return self.sizes.astype(np.float64)
         return np.bincount(self.rows, label_weight[self.indices], minlength=self.n_rows).astype(np.float64)
 
+    @property
+    def _keys(self) -> IntArray:
+        """Numbers that tell rows and labels apart, ascending."""
+        keys = self.rows
+        keys *= self.n_labels
+        keys += self.indices
+        return keys
+
     def common(self, other: LabelSets) -> LabelSets:
         """Return the labels that each row has in both."""
-        keys, others = (labels.rows * self.n_labels + labels.indices for labels in (self, other))
+        keys, others = self._keys, other._keys
         if len(others) == 0:
             shared = np.zeros(len(keys), dtype=bool)
         else:
@@ -84,7 +91,7 @@ class LabelSets:
         for rows, labels in parts:
             sizes[rows] = labels.sizes
         indptr = np.concatenate([[0], np.cumsum(sizes)])
-        indices = np.empty(indptr[-1], dtype=np.int64)
+        indices = np.empty(indptr[-1], dtype=parts[0][1].indices.dtype)
         for rows, labels in parts:
             first = np.repeat(indptr[rows] - labels.indptr[:-1], labels.sizes)
             indices[first + np.arange(len(labels.indices))] = labels.indices
