@@ -5,8 +5,8 @@ Three tags of thousands
 A model scores a few of thousands of tags for every article, and at most three tags are shown. The three most probable
 tags have the most hits, but most tags are rare, and many of them are then never shown where they belong.
 
-The rule for macro-F1 at three tags per row lets the tags of a row compete by a score of their own, and the probabilities
-stay a sparse array throughout.
+The rule for macro-F1 at three tags per row lets the tags of a row compete by a score of their own. All probabilities
+stay in a sparse array.
 """
 
 # %%
@@ -125,5 +125,5 @@ solution.plot()
 plt.show()
 
 # %%
-# The report lists the largest tags, the worst ones, and those that gain or lose most: ``solution.report("report.html")``.
-# See :doc:`/many_labels`.
+# ``solution.report("report.html")`` lists the largest tags, the worst ones, and those that gain or lose most. See
+# :doc:`/many_labels`.

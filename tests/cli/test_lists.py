@@ -19,7 +19,8 @@ from metricwise.cli.app import app
 from worlds.labels import label_world
 
 N_LABELS = 30
-LISTS = "--indices label --values p --labels 30 --target true"
+LISTS = "--indices label --values p --n-labels 30 --target true"
+NAMED = "fit rows.parquet --indices label --values p"
 FIT = f"fit rows.parquet {LISTS} -m f1 --average macro"
 NAMES = ["news", "sport", "music"]
 COMMANDS = typer.main.get_command(app).commands
@@ -185,6 +186,17 @@ def test_evaluate_by_the_metric_and_the_columns_of_the_rule(folder):
     assert done("evaluate", "rule.json", "renamed.parquet", *words).out == result.out
 
 
+def test_a_report_on_lists_is_that_of_python(folder):
+    result = done("report", "rule.json", "rows.parquet", "-o", "report.html")
+    assert "report written to report.html." in result.err
+    text = Path("report.html").read_text(encoding="utf-8")
+    expected = mw.report.render(mw.report.summarize(mw.load_rule("rule.json"), table(), "true"))
+    assert "Largest labels" in text
+    assert text == expected
+    words = ["--indices", "l", "--values", "v", "--target", "t"]
+    assert done("report", "rule.json", "renamed.parquet", *words, "-o", "-").out.strip() == text.strip()
+
+
 def test_compare_with_a_threshold_and_with_another_rule(folder):
     rule = mw.load_rule("rule.json")
     said = document("compare", "rule.json", "rows.parquet", "--threshold", "0.3")
@@ -204,6 +216,14 @@ def test_compare_two_models(folder):
     models = {"rule": (mw.load_rule("rule.json"), first), "other rule": (mw.load_rule("other.json"), second)}
     expected = mw.evaluate(models, "true", "f1", average="macro")["f1"]
     assert f"{expected.difference.estimate:+.4f}" in result.out
+
+
+def test_trade_off_is_that_of_python(folder):
+    words = "-m recall --against precision --points 3 --labels-per-row 3"
+    said = document(*f"trade-off rows.parquet {LISTS} {words}".split())
+    options = {"metric": "recall", "against": "precision", "n_points": 3, "labels_per_row": 3}
+    expected = mw.trade_off(table(), "true", **options)
+    assert said["points"] == {name: values.tolist() for name, values in expected.to_dict().items()}
 
 
 def test_explain(folder):
@@ -249,17 +269,18 @@ def test_large_tables_are_read_too(folder, monkeypatch):
 # ------------------------------------------------------------------------------------------------------------- errors
 
 WRONG = {
+    "fit rows.parquet -t true -m f1 -o new.json": "'true' must hold one label in every row, .* with --indices and",
     "fit rows.parquet --indices label -t true -m f1 -o new.json": "--indices needs --values, which is not given",
     "fit rows.parquet --values p -t true -m f1 -o new.json": "--values needs --indices, which is not given",
-    "fit rows.parquet --labels 30 -t true -m f1 -o new.json": "--labels needs --indices, which is not given",
-    "fit rows.parquet --indices label --values p -t true -m f1 -o new.json": "--labels, the number of labels, must be",
-    "fit rows.parquet --indices label --values p --labels 30 -m f1 -o new.json": "name the column of lists of true lab",
+    "fit rows.parquet --n-labels 30 -t true -m f1 -o new.json": "--n-labels needs --indices, which is not given",
+    f"{NAMED} -t true -m f1 -o new.json": "--n-labels, the number of labels, must be",
+    f"{NAMED} --n-labels 30 -m f1 -o new.json": "name the column of lists of true lab",
     f"{FIT} --target id -o new.json": "--target must be given once, for the lists of true labels, got 'true', 'id'",
-    "fit rows.parquet --indices nothing --values p --labels 30 -t true -m f1 -o new.json": "no column 'nothing'; the c",
-    "fit rows.parquet --indices id --values p --labels 30 -t true -m f1 -o new.json": "'id' must hold lists of labels",
-    "fit rows.parquet --indices label --values p --labels 30 -t g -m f1 -o new.json": "'g' must hold lists of labels",
-    "fit rows.parquet --indices label --values p --labels 9 -t true -m f1 -o new.json": "labels from 0 to 8, got label",
-    "fit rows.parquet --indices label --values p --labels 0 -t true -m f1 -o new.json": "invalid value for '--labels'",
+    "fit rows.parquet --indices nothing --values p --n-labels 30 -t true -m f1 -o new.json": "no column 'nothing'; ",
+    "fit rows.parquet --indices id --values p --n-labels 30 -t true -m f1 -o new.json": "'id' must hold lists of",
+    f"{NAMED} --n-labels 30 -t g -m f1 -o new.json": "'g' must hold lists of labels",
+    f"{NAMED} --n-labels 9 -t true -m f1 -o new.json": "labels from 0 to 8, got label",
+    f"{NAMED} --n-labels 0 -t true -m f1 -o new.json": "invalid value for '--n-labels'",
     f"{FIT} -o new.json".replace(
         "rows.", "worse."
     ): "probabilities from 0 to 1, got 1.5 .* row 299; pass --input logits",
@@ -294,7 +315,7 @@ WRONG = {
     "apply rule.json rows.parquet --keep nothing -o new.parquet": "there is no column 'nothing'",
     "apply rule.json rows.parquet --keep true -o new.parquet": "give them another name with --column",
     "apply rule.json rows.parquet --column a --column b -o new.parquet": "--column must be given once, for the column",
-    "apply rule.json rows.parquet --labels 7 --indices label --values p -o new.parquet": "--labels must be 30, which",
+    "apply rule.json rows.parquet --n-labels 7 --indices label --values p -o new.parquet": "--n-labels must be 30, ",
     "apply rule.json worse.parquet -o new.parquet": "got 1.5 for label .* in row 299; use a rule that was fitted to lo",
     "apply weighted.json rows.parquet --indices label --values p -o new.parquet": "--indices is only for rules for",
     "evaluate rule.json renamed.parquet --indices l --values v": "name the column of lists of true labels: --target",
@@ -302,7 +323,6 @@ WRONG = {
     "evaluate rule.json rows.parquet --time g": "--time is not for very many labels",
     "compare rule.json rows.parquet --threshold 0.2 --threshold 0.3": "--threshold must be given once for very many",
     "compare rule.json rows.parquet --class-weights 0=1,1=2": "--class-weights is only for rules with a single output",
-    "report rule.json rows.parquet -o new.html": "fitted to lists of labels, which this command does not take",
     "shares rule.json rows.parquet": "class shares are not estimated for rules of very many labels",
     "expect rule.json rows.parquet --reference renamed.parquet": "rule.json|lists of labels",
 }

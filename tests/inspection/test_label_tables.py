@@ -135,12 +135,41 @@ def test_the_display_is_of_many_labels():
         displays.LabelGainsDisplay([], "f1").plot()
 
 
+def test_a_report_on_other_rows_is_what_evaluate_says(solution, tmp_path):
+    if solution.rule.output_names is not None:
+        pytest.skip("sparse rows have no names")
+    P_new, Y_new = label_world(300, 80, stored=12, seed=1, missed=0.1)
+    found = json.loads(json.dumps(report.summarize(solution, P_new, Y_new), allow_nan=False))
+    (comparison,) = mw.evaluate(solution.rule, P_new, Y_new).values()
+    assert abs(found["figures"]["value"]) == pytest.approx(abs(comparison.value.estimate))
+    assert found["figures"]["gain"]["low"] == pytest.approx(comparison.difference.low)
+    assert found["figures"]["given"] == "these rows"
+    assert dict(found["facts"])["Rows"] == "300"
+    decided, true = solution.predict(P_new).toarray(), Y_new.toarray()
+    row = found["labels"]["largest"][0]
+    m = int(row["name"].removeprefix("label "))
+    assert row["true"] == true[:, m].sum() == true.sum(axis=0).max()
+    assert (row["predicted"], row["hits"]) == (decided[:, m].sum(), (decided * true)[:, m].sum())
+    unstored = 100 * (true * (P_new.toarray() == 0)).sum() / true.sum()
+    assert dict(found["facts"])["True labels that are not stored"] == f"{unstored:.2g} %"
+    report.write(tmp_path / "report.html", solution.rule, P_new, Y_new, ["f1_micro", "hamming_loss"])
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Other metrics" in text
+    assert "hamming_loss" in text
+
+
 def test_losses_are_shown_as_losses():
     solution = CASES["loss"]()
     found = report.summarize(solution)
     assert found["metric"] == "hamming_loss"
     assert found["figures"]["value"] == -solution.value > 0
     assert found["labels"]["metric"] == "minus the hamming_loss"
+    for metrics in (None, "hamming_loss"):
+        on_rows = report.summarize(solution, P, Y, metrics)
+        assert on_rows["metric"] == "hamming_loss"
+        assert on_rows["figures"]["value"] == pytest.approx(found["figures"]["value"])
+        assert on_rows["labels"]["metric"] == "minus the hamming_loss"
+        assert on_rows["labels"]["by_frequency"] == found["labels"]["by_frequency"]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from ..core.label_sets import LabelSets
 from ..core.labels import python_labels
 from ..core.progress import Progress
 from ..core.schema import Schema
-from ..data.frames import as_array, column_names, is_frame, is_table
+from ..data.frames import as_array, column_names, has_lists, is_frame, is_table
 from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
-from ..data.label_tables import has_lists, load_list_table
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
+from ..data.tables.label_lists import load_list_table
 from ..data.weights import read_groups, read_row_weight
 from ..fitting.label_frontier import LabelFrontier, trace_labels
 from ..fitting.label_route import LabelTask, default_label_recipes, fit_label_task, value_of_fit

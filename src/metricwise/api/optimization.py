@@ -68,8 +68,8 @@ def optimize(
         2-D array is (N, K). Columns of data frames, also of frames in a list, are matched to classes by name. Dask
         arrays and data frames are read lazily, chunk by chunk, in every pass over the rows; see :doc:`/scale`. Tables
         are read in batches: pass a :class:`metricwise.Table`, or a path that it accepts. A sparse array (CSR) of shape
-        (N, M), or a list of such pieces, has multilabel probabilities, with 0 for what is not stored; see
-        :doc:`/many_labels`.
+        (N, M), or a list of such pieces, has multilabel probabilities, with 0 for what is not stored; so has a
+        :class:`metricwise.Table` whose rows hold lists of labels. See :doc:`/many_labels`.
     y : array-like of shape (N,) or (N, M), or None
         True labels; NaN, None, NA and masked entries are missing. If None, the metric is computed in expectation, with
         the probabilities in place of labels. For a table, the name of the column that holds the labels, or a list of

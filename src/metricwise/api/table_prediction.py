@@ -16,11 +16,12 @@ from ..core.labels import python_labels
 from ..core.progress import Progress, read_verbose
 from ..data.arrays import PieceReader
 from ..data.columns import ProbabilityColumns
-from ..data.label_tables import ListColumns, has_lists
+from ..data.frames import has_lists
 from ..data.logits import OTHER_RULE
 from ..data.row_spec import Piece
 from ..data.sources.tables import proba_of, rule_columns
 from ..data.tables.formats import Csv, arrow, file_format
+from ..data.tables.label_lists import ListColumns
 from ..data.tables.reading import Table, TableReader, batch_rows, open_table
 from ..data.tables.writing import TableWriter, arrow_column, check_target
 from ..rules.base import Rule, RuleRows

@@ -259,11 +259,12 @@ def _judge(
     )
 
 
-@takes(LabelOptions, JudgeOptions, ColumnOptions, OutputOptions)
+@takes(LabelOptions, JudgeOptions, ColumnOptions, ListOptions, OutputOptions)
 def report(
     labels: LabelOptions,
     judged: JudgeOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     written: OutputOptions,
     rule: Rule,
     table: Table,
@@ -277,6 +278,7 @@ def report(
     from ..data.tables.reading import open_file
     from ..evaluation.arguments import own_average
     from ..inspection.report import render, summarize, write
+    from .lists import read_lists_for_rule, table_for_rule
     from .rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)
@@ -293,8 +295,12 @@ def report(
         options["abstain"] = read_abstain(judged.abstain)
     with saved(output, written.force, False, "report", 2) as progress:
         progress.stage(f"reading {table}")
-        opened = open_file(table, columns.separator, progress.tick)
-        rows = read_labels_for_rule(opened, loaded, columns, labels, judged.order)
+        of_lists = table_for_rule(table, loaded, lists, columns)
+        if of_lists is not None:
+            rows = read_lists_for_rule(of_lists, loaded, labels, judged.order)
+        else:
+            opened = open_file(table, columns.separator, progress.tick)
+            rows = read_labels_for_rule(opened, loaded, columns, labels, judged.order)
         progress.stage("writing")
         options |= rows.options
         options = options if judged.metric else with_own_positive(options, loaded)

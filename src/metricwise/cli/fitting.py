@@ -59,15 +59,6 @@ class FitOptions:
             "for a rule fitted without groups.",
         ),
     ] = None
-    labels_per_row: Annotated[
-        str | None,
-        typer.Option(
-            "--labels-per-row",
-            metavar="NUMBER",
-            help="For several binary targets, or lists of labels: the number of labels that a row may have, 3 for at "
-            "most 3, 1,3 for 1 to 3, 3,3 for exactly 3.",
-        ),
-    ] = None
 
 
 @takes(LabelOptions, AimOptions, ColumnOptions, ListOptions, OutputOptions, FitOptions)
@@ -90,21 +81,11 @@ def fit(
     from ..api.optimization import optimize
     from .rows import in_batches
 
-    labels_per_row = read_labels_per_row(fitting.labels_per_row)
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        if lists.names() is None:
-            batches = in_batches(table) and not columns.sensitive_features
-            rows = _read_rows(table, columns, labels, aim, progress.tick, batches=batches)
-            if labels_per_row is not None and len(rows.targets) == 1 and getattr(rows.y, "ndim", 1) != 2:
-                raise InvalidParameter(
-                    "labels_per_row",
-                    problem="--labels-per-row needs several targets, or lists of labels named by --indices, got one "
-                    "target",
-                )
-        else:
-            rows = _read_lists(table, lists, columns, labels, aim)
-    arguments = {**_arguments(aim, rows, columns), "labels_per_row": labels_per_row}
+        batches = in_batches(table) and not columns.sensitive_features
+        rows = _read_rows(table, columns, lists, labels, aim, progress.tick, batches=batches)
+    arguments = _arguments(aim, rows, columns)
     arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(fitting.confidence), **arguments)
@@ -118,14 +99,30 @@ def fit(
 
 
 def _read_rows(
-    table: str, columns: ColumnOptions, labels: LabelOptions, aim: AimOptions, tick: Any, *, batches: bool = False
+    table: str,
+    columns: ColumnOptions,
+    lists: ListOptions,
+    labels: LabelOptions,
+    aim: AimOptions,
+    tick: Any,
+    *,
+    batches: bool = False,
 ) -> LabelledRows:
     from ..metrics.class_names import text_class
     from .rows import read_labelled
 
+    limited = read_labels_per_row(aim.labels_per_row) is not None
+    if lists.names() is not None:
+        return _read_lists(table, lists, columns, labels, aim)
     class_named = text_class(aim.metric[0]) if len(aim.metric) == 1 else None
     listed = {"classes": aim.classes, "order": aim.order}
-    return read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+    rows = read_labelled(table, columns, labels, listed, tick, class_named, batches=batches)
+    if limited and len(rows.targets) == 1 and getattr(rows.y, "ndim", 1) != 2:
+        raise InvalidParameter(
+            "labels_per_row",
+            problem="--labels-per-row needs several targets, or lists of labels named by --indices, got one target",
+        )
+    return rows
 
 
 def _read_lists(
@@ -157,6 +154,7 @@ def _arguments(
         **bounded,
         "record": record,
         "abstain": _abstention(aim, rows),
+        "labels_per_row": read_labels_per_row(aim.labels_per_row),
         "strategy": Strategy(randomized=aim.randomized),
         "random_state": aim.seed,
         **rows.options,
@@ -339,11 +337,12 @@ def _print_solution(solution: Any) -> None:
         say(with_options(solution.status))
 
 
-@takes(LabelOptions, AimOptions, ColumnOptions)
+@takes(LabelOptions, AimOptions, ColumnOptions, ListOptions)
 def trade_off(
     labels: LabelOptions,
     aim: AimOptions,
     columns: ColumnOptions,
+    lists: ListOptions,
     table: Table,
     against: Annotated[str, typer.Option("--against", metavar="METRIC", help="The metric that is bounded.")],
     ceiling: Annotated[bool, typer.Option("--ceiling", help="Bound it from above.")] = False,
@@ -363,7 +362,7 @@ def trade_off(
         )
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
-        rows = _read_rows(table, columns, labels, aim, progress.tick)
+        rows = _read_rows(table, columns, lists, labels, aim, progress.tick)
         arguments = _arguments(aim, rows, columns, against)
         for name in ("groups", "time"):
             if getattr(labels, name) is not None:

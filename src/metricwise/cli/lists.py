@@ -105,7 +105,7 @@ def read_lists_to_fit(
     if lists.n_labels is None:
         raise InvalidParameter(
             "n_labels",
-            problem="--labels, the number of labels, must be given with --indices, because labels that do not occur "
+            problem="--n-labels, the number of labels, must be given with --indices, because labels that do not occur "
             "in these rows are labels too",
         )
     table = _list_table(path, names, lists.n_labels)
@@ -133,7 +133,7 @@ def table_for_rule(path: str, rule: Any, lists: ListOptions, columns: ColumnOpti
     if lists.n_labels not in (None, rule.n_labels):
         raise InvalidParameter(
             "n_labels",
-            problem=f"--labels must be {rule.n_labels}, which the rule has, got {lists.n_labels}",
+            problem=f"--n-labels must be {rule.n_labels}, which the rule has, got {lists.n_labels}",
             remedy="leave it out",
         )
     names = named or stored

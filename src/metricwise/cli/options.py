@@ -130,7 +130,7 @@ class ListOptions:
     ] = None
     n_labels: Annotated[
         int | None,
-        typer.Option("--labels", metavar="NUMBER", min=1, help="The number of labels, with --indices."),
+        typer.Option("--n-labels", metavar="NUMBER", min=1, help="The number of labels, with --indices."),
     ] = None
 
     def names(self) -> tuple[str, str] | None:
@@ -142,7 +142,7 @@ class ListOptions:
             for option, needed, value in (
                 ("--indices", "--values", self.indices),
                 ("--values", "--indices", self.values),
-                ("--labels", "--indices", self.n_labels),
+                ("--n-labels", "--indices", self.n_labels),
             )
             if value is not None
         ]
@@ -339,6 +339,15 @@ class AimOptions:
             help="The label of an abstention; by default abstain, or -1 if classes are numbers.",
         ),
     ] = None
+    labels_per_row: Annotated[
+        str | None,
+        typer.Option(
+            "--labels-per-row",
+            metavar="NUMBER",
+            help="For several binary targets, or lists of labels: the number of labels that a row may have, 3 for at "
+            "most 3, 1,3 for 1 to 3, 3,3 for exactly 3.",
+        ),
+    ] = None
     randomized: Annotated[bool, typer.Option("--randomized", help="Allow a mixture of rules if that is better.")] = (
         False
     )
@@ -469,12 +478,11 @@ _OPTIONS = {
     "sample_weight": "--weight",
     "Sensitive.unknown": "--unknown-group",
     "Table.indices": "--indices",
-    "Table.n_labels": "--labels",
+    "Table.n_labels": "--n-labels",
     "Table.proba": "--proba",
     "Table.proba_prefix": "--proba-prefix",
     "Table.separator": "--separator",
     "Table.values": "--values",
-    "n_labels": "--labels",
 }
 _COLUMNS = {"y": "the column of labels", "proba": "the probabilities"}
 _TRUE = {"abstain": " yes"}  # options that take a value for True

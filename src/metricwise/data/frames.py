@@ -22,6 +22,7 @@ __all__ = [
     "column_names",
     "columns_of",
     "frame_index_names",
+    "has_lists",
     "has_names",
     "host_array",
     "is_frame",
@@ -82,6 +83,11 @@ def is_table(values: Any, y: Any) -> bool:
     if any(hasattr(values, name) for name in ("memory_limit", "collect_batches", "scanner", "scan")):
         return True
     return isinstance(y, str) and hasattr(values, "__arrow_c_stream__")
+
+
+def has_lists(values: Any) -> bool:
+    """Whether probabilities are those of a :class:`metricwise.Table` whose rows hold lists of labels."""
+    return hasattr(values, "memory_limit") and getattr(values, "indices", None) is not None
 
 
 def refuse_lazy(values: Any, parameter: str) -> None:

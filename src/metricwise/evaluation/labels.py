@@ -18,14 +18,14 @@ from ..core.label_sets import LabelSets
 from ..core.labels import python_labels
 from ..core.progress import Progress
 from ..core.schema import Schema
-from ..data.frames import warn_of_order
+from ..data.frames import has_lists, warn_of_order
 from ..data.label_rows import is_in_pieces, is_sparse, join_pieces, read_label_rows, read_label_targets
-from ..data.label_tables import has_lists, load_list_table
 from ..data.row_spec import RowSpec
 from ..data.weights import read_groups, read_row_weight, read_sample_weight
 from ..goals.labels import judged_label_aims, read_label_aims
 from ..goals.spec import GoalSpec
 from ..goals.worst import opened
+from ..inference.label_summary import LabelSummary, summarize_labels
 from ..inference.labels import LabelJudge, deal_blocks
 from ..inference.results import Comparison, Estimate, Evaluation
 from ..metrics.label_aims import LabelAim
@@ -37,7 +37,7 @@ from .arguments import in_output_order, is_in_table, own_average, own_metric, re
 from .contenders import GivenLabels, Sides, Threshold, check_alike, input_of
 from .quantities import COST, as_gap
 
-__all__ = ["evaluate_labels", "is_about_labels", "label_value", "refuse_for_labels"]
+__all__ = ["JudgedLabels", "evaluate_labels", "is_about_labels", "label_value", "refuse_for_labels"]
 
 _PAIRS = ([0, 1], [False, True])
 
@@ -64,8 +64,52 @@ def _is_of_rows(metric: Any) -> bool:
     return isinstance(metric, (str, LabelMetric)) and read_label_metric(metric) is not None
 
 
+@dataclass(frozen=True, eq=False)
+class JudgedLabels:
+    """Two sets of decisions about very many labels, what they are judged by, and the true labels.
+
+    `aims` has the metrics by name; `stored` the labels that the rows of the first side store, None if all.
+    """
+
+    aims: dict[str, LabelAim]
+    judge: LabelJudge
+    decisions: tuple[LabelSets, LabelSets]
+    stored: LabelSets | None
+    notes: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.judge.targets.n_rows
+
+    def compare(self, name: str) -> Comparison:
+        """Return a metric of both decisions and of their difference, with intervals."""
+        return _clipped(self.aims[name], self.judge.compare(self.aims[name], *self.decisions))
+
+    def by_label(self, name: str) -> LabelSummary:
+        """Return counts and values of each label; the second decisions are the baseline."""
+        targets = self.judge.targets
+        n_entries, unstored = targets.n_rows * targets.n_labels, 0.0
+        if self.stored is not None:
+            n_entries = len(self.stored.indices)
+            unstored = float((self.judge.true - targets.common(self.stored).count(self.judge.weight)).sum())
+        first, second = map(self.judge.counts, self.decisions)
+        return summarize_labels(self.aims[name], first, second, n_entries, unstored)
+
+
 def evaluate_labels(sides: Sides, rows: RowSpec, goal: GoalSpec) -> Evaluation:
     """Evaluate decisions about very many labels; `rows` and `goal` are as :func:`metricwise.evaluate` got them."""
+    judged = judge_labels(sides, rows, goal)
+    comparisons = {}
+    with Progress("evaluate", len(judged.aims)) as progress:
+        for name in judged.aims:
+            progress.stage(name)
+            comparisons[name] = judged.compare(name)
+    return Evaluation(comparisons, judged.n_rows, sides.titles[1], notes=judged.notes, title=sides.titles[0])
+
+
+def judge_labels(sides: Sides, rows: RowSpec, goal: GoalSpec) -> JudgedLabels:
+    """Read rows and metrics, and decide the rows by both sides."""
     refuse_for_labels(rows, goal)
     _check_rules(sides.rules)
     if rows.y is None:
@@ -91,12 +135,8 @@ def evaluate_labels(sides: Sides, rows: RowSpec, goal: GoalSpec) -> Evaluation:
         for decisions, title in zip((first, second), sides.titles, strict=True):
             _check_slots(metric, decisions, title)
     judge = LabelJudge(targets, weight, deal_blocks(n_rows, clusters, 0))
-    comparisons = {}
-    with Progress("evaluate", len(aims)) as progress:
-        for name, (_, aim) in aims.items():
-            progress.stage(name)
-            comparisons[name] = _clipped(aim, judge.compare(aim, first, second))
-    return Evaluation(comparisons, n_rows, sides.titles[1], notes=notes, title=sides.titles[0])
+    named = {name: aim for name, (_, aim) in aims.items()}
+    return JudgedLabels(named, judge, (first, second), contest.stored(n_labels), notes)
 
 
 def label_value(goal: GoalSpec, y: Any, predicted: Any, sample_weight: Any) -> float:
@@ -156,6 +196,10 @@ def _check_rules(rules: list[Rule]) -> None:
 
 def _load_tables(sides: Sides, rows: RowSpec) -> tuple[Sides, RowSpec]:
     """Return what is compared and the rows, with the columns of tables in memory."""
+    if not any(has_lists(proba) or is_in_table(proba, rows.y) for _, proba in sides.pairs):
+        return sides, rows
+    from ..data.tables.label_lists import load_list_table
+
     loaded: dict[int, RowSpec] = {}
     kind = input_of([side for side, _ in sides.pairs], rows.input, sides.models)
     for side, proba in sides.pairs:
@@ -320,6 +364,15 @@ class _Contest:
         if isinstance(side, Rule) and not is_sparse(proba):
             return LabelRows.of_array(positive_numbers(side.read(proba)))
         return self._read(proba, n_labels)
+
+    def stored(self, n_labels: int) -> LabelSets | None:
+        """Return the labels that sparse rows of the first side store."""
+        proba = self.pairs[0][1]
+        if not is_sparse(proba):
+            return None
+        rows = self._read(proba, n_labels)
+        assert rows.indices is not None
+        return LabelSets(rows.indptr, rows.indices, n_labels)
 
     def _most_probable(self, n_labels: int, metrics: list[LabelMetric | None]) -> LabelRule:
         """Return the rule of the baseline: the most probable labels, as many as the rule or the metrics allow."""

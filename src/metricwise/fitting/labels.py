@@ -293,7 +293,9 @@ class LabelFit:
         aim, n_labels = problem.aim, problem.rows.n_labels
         form = None
         if not (aim.is_linear or is_bounded) and (aim.ratio is not None or aim.is_coverage):
-            numerator, denominator, damped, coverage = label_form(aim.ratio, damped=not aim.is_pooled)
+            # Of rows that are at hand it is known how often a label is predicted, but not how often it is true.
+            damped = not aim.is_pooled and aim.ratio is not None and aim.ratio.denominator.true != 0
+            numerator, denominator, damped, coverage = label_form(aim.ratio, damped=damped)
             form = BatchForm(numerator, denominator, damped, coverage, aim.is_pooled and not aim.is_coverage)
         scale, offset = (np.broadcast_to(part, (n_labels,)) for part in self.table)
         if not problem.budget.is_limited:  # a label that is not stored is never predicted

@@ -14,8 +14,8 @@ from ..core.errors import InvalidParameter, argument, mention, shown, warn
 from ..core.label_rows import read_labels_per_row
 from ..core.label_sets import LabelSets
 from ..core.schema import Schema
+from ..data.frames import has_lists
 from ..data.label_rows import is_in_pieces, is_sparse
-from ..data.label_tables import has_lists
 from ..data.row_spec import RowSpec
 from ..data.weights import read_output_weight
 from ..metrics.averages import check_average

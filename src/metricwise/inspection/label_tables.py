@@ -6,6 +6,7 @@ Must not know how anything looks.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from ..inference.label_summary import LabelSummary
 from ..rules.label_base import LabelRuleBase
 from ..rules.label_words import budget_words
-from .text import metric_losses, number, shown_metric
+from .text import number, shown_metric
 
 __all__ = ["baseline_words", "label_facts", "label_tables"]
 
@@ -35,7 +36,7 @@ def baseline_words(rule: LabelRuleBase) -> str:
     return f"labels with a probability above 1/2{limit}"
 
 
-def label_tables(rule: LabelRuleBase, labels: LabelSummary) -> dict[str, Any]:
+def label_tables(rule: LabelRuleBase, labels: LabelSummary, losses: Mapping[str, str]) -> dict[str, Any]:
     """Return the sections about labels: by frequency, largest, worst, gains, losses, and those never predicted."""
     thresholds = getattr(rule, "threshold", None)
     if thresholds is not None and (thresholds == thresholds[0]).all():
@@ -53,7 +54,7 @@ def label_tables(rule: LabelRuleBase, labels: LabelSummary) -> dict[str, Any]:
     never = labels.never_predicted
     of_true = gain[labels.true > 0]
     return {
-        "metric": shown_metric(labels.metric, metric_losses(rule)),
+        "metric": shown_metric(labels.metric, losses),
         "n_labels": labels.n_labels,
         "n_true": int(np.count_nonzero(labels.true > 0)),
         "least_true": least,

@@ -39,6 +39,7 @@ rule = mw.load_rule("rule.json")
 labels = rule.predict({rows})  # {what} of the labels (N, M), sparse or dense, as passed to optimize
 """
 _TOGETHER = "labels = rule.predict_together({rows})  # rows at hand as a batch, which decisions depend on\n"
+_LABEL_COMMAND = "metricwise apply rule.json new.parquet --indices labels --values proba -o decisions.parquet\n"
 _COMMAND = "metricwise apply rule.json new.csv -o decisions.csv\n"
 _ONNX = """import metricwise as mw
 
@@ -211,7 +212,7 @@ def ways_to_apply(rule: Rule) -> dict[str, str | None]:
     if isinstance(rule, LabelRuleBase):
         words = {"rows": rows, "what": row_input.plural}
         together = _TOGETHER.format(**words) if rule.decides_together else ""
-        others = dict.fromkeys(("command", "sql", "source", "onnx"))
+        others = {"command": _LABEL_COMMAND, **dict.fromkeys(("sql", "source", "onnx"))}
         return {
             "json": text if len(text) <= _MAX_FILE_LENGTH else None,
             "python": _LABELS.format(**words) + together,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,10 +19,14 @@ from ..core.errors import InvalidParameter, entry_point, mention
 from ..core.labels import python_labels
 from ..data.sources.memory import MemorySource
 from ..evaluation import evaluate
-from ..evaluation.arguments import own_average, read_rule
-from ..fitting.metadata import losses_of
+from ..evaluation.arguments import own_average, read_rule, specs_of
+from ..evaluation.contenders import read_sides
+from ..evaluation.labels import judge_labels
+from ..fitting.metadata import loss_names, losses_of
 from ..goals.for_outputs import are_for_outputs
-from ..inference.results import Comparison, ConstraintResult, Estimate
+from ..inference.label_summary import LabelSummary
+from ..inference.results import Comparison, ConstraintResult, Estimate, Recorded
+from ..metrics.label_aims import MetricAim, is_loss
 from ..metrics.naming import same_classes
 from ..metrics.resolution import metric_meant, target_kind
 from ..rules.base import Rule
@@ -95,6 +99,17 @@ def summarize_for_card(view: View) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """What a rule for very many labels is worth on other rows: the name of the metric, counts by label, and more."""
+
+    metric: str
+    losses: Mapping[str, str]
+    by_label: LabelSummary
+    n_rows: int
+    recorded: dict[str, Recorded]
+
+
+@dataclass(frozen=True, eq=False)
 class Subject:
     """What is summarised: a rule with a view, or with a comparison on other rows; and details if rows are available."""
 
@@ -102,6 +117,7 @@ class Subject:
     view: View | None
     details: Details | None
     comparison: Comparison | None = None
+    judged: JudgedRows | None = None
     missing: dict[str, Missing] = field(default_factory=dict)  # filled while sections are made
 
     def part(self, section: str, make: Callable[[Details], T | None], without: str) -> T | None:
@@ -122,8 +138,24 @@ class Subject:
         return {section: vars(missing) for section, missing in self.missing.items()}
 
     @property
+    def by_label(self) -> LabelSummary | None:
+        """Counts and values of each of very many labels."""
+        if self.judged is not None:
+            return self.judged.by_label
+        return None if self.view is None else self.view.by_label
+
+    @property
+    def recorded(self) -> Mapping[str, Recorded]:
+        """Other metrics of the rule and the baseline."""
+        if self.judged is not None:
+            return self.judged.recorded
+        return {} if self.view is None else self.view.recorded
+
+    @property
     def metric(self) -> str:
         """The metric by the name that it has in the problem or the rule."""
+        if self.judged is not None:
+            return self.judged.metric
         if self.view is None:
             assert self.details is not None and self.details.problem is not None
             return str(self.details.problem.aim.name)
@@ -136,8 +168,15 @@ class Subject:
         return "most probable labels" if isinstance(self.rule, LabelRuleBase) else "argmax"
 
     @property
+    def compared_with(self) -> str:
+        """What the rule is compared with, in a sentence."""
+        return "the most probable labels" if isinstance(self.rule, LabelRuleBase) else "argmax"
+
+    @property
     def losses(self) -> Mapping[str, str]:
         """The name of the loss of every metric that is minus a loss or a cost."""
+        if self.judged is not None:
+            return self.judged.losses
         if self.view is None:
             assert self.details is not None and self.details.problem is not None
             return losses_of(self.details.problem)
@@ -169,6 +208,8 @@ def read_subject(target: Any, proba: Any, y: Any, metrics: Any, options: dict[st
             problem=f"{mention('proba')} and y must be given for a rule, which does not contain rows, got None",
         )
     rule = read_rule(target)
+    if isinstance(rule, LabelRuleBase):
+        return _subject_of_labels(rule, proba, y, metrics, options)
     if metrics is None and options.get("average") is None:
         options["average"] = own_average(rule)
     details = Details.of_rows(rule, proba, y, metrics, **options)
@@ -183,6 +224,29 @@ def read_subject(target: Any, proba: Any, y: Any, metrics: Any, options: dict[st
             parts = (comparison.value, comparison.baseline, comparison.difference)
             comparison = Comparison(*map(negated, parts))
     return Subject(rule, None, details, comparison)
+
+
+def _subject_of_labels(rule: LabelRuleBase, proba: Any, y: Any, metrics: Any, options: dict[str, Any]) -> Subject:
+    """Return a rule for very many labels, judged on other rows."""
+    rows, goal = specs_of(None, y, metrics, options)
+    judged = judge_labels(read_sides(rule, proba, None), rows, goal)
+    comparisons = {name: judged.compare(name) for name in judged.aims}
+    by_label = judged.by_label(next(iter(comparisons)))
+    # What is shown are minus losses, as elsewhere.
+    negative = {name: name for name, aim in judged.aims.items() if is_loss(aim)}
+    metrics = {name: aim.metric for name, aim in judged.aims.items() if isinstance(aim, MetricAim)}
+    losses = {**loss_names(metrics), **negative}
+    for name in negative:
+        parts = (comparisons[name].value, comparisons[name].baseline, comparisons[name].difference)
+        comparisons[name] = Comparison(*map(negated, parts))
+    first, *others = comparisons
+    if first in negative:
+        by_label = replace(by_label, value=0.0 - by_label.value, baseline=0.0 - by_label.baseline, metric=first)
+    recorded = {
+        name: Recorded(comparisons[name].value.estimate, comparisons[name].baseline.estimate) for name in others
+    }
+    shown = JudgedRows(first, losses, by_label, judged.n_rows, recorded)
+    return Subject(rule, None, None, comparisons[first], judged=shown)
 
 
 def _subject_of(view: View) -> Subject:
@@ -225,17 +289,17 @@ def _result(subject: Subject) -> dict[str, Any]:
         "baseline": subject.baseline_name,
         "rule": summarize_rule(subject.rule),
         "promises": [] if view is None else [_constraint(constraint) for constraint in view.constraints],
-        "recorded": [] if view is None else [_pair(subject, *pair) for pair in view.recorded.items()],
+        "recorded": [_pair(subject, *pair) for pair in subject.recorded.items()],
         "groups": [] if view is None else _groups(subject, view),
-        "labels": _labels(view),
+        "labels": _labels(subject),
         "status": "" if view is None else view.status,
     }
 
 
-def _labels(view: View | None) -> dict[str, Any] | None:
-    if view is None or view.by_label is None or not isinstance(view.rule, LabelRuleBase):
+def _labels(subject: Subject) -> dict[str, Any] | None:
+    if subject.by_label is None or not isinstance(subject.rule, LabelRuleBase):
         return None
-    return label_tables(view.rule, view.by_label)
+    return label_tables(subject.rule, subject.by_label, subject.losses)
 
 
 def summarize_rule(rule: Rule) -> dict[str, Any]:
@@ -342,8 +406,7 @@ def _advice(subject: Subject) -> tuple[str, str]:
                 f"The rule is likely to help: {about}, but the 95 % interval includes zero.",
             )
         change = number(0.0 - gain.estimate if loss else gain.estimate, True)
-        instead = "the most probable labels" if isinstance(view.rule, LabelRuleBase) else "argmax"
-        return "no", f"Use {instead}: on new data the rule changes {name} by about {change}."
+        return "no", f"Use {subject.compared_with}: on new data the rule changes {name} by about {change}."
     difference = view.value - view.baseline
     adds = improvement(name, difference, view.value, loss=loss)
     if view.counted == "expected" and difference > 0:
@@ -385,7 +448,7 @@ def _advice_on_rows(subject: Subject) -> tuple[str, str]:
         return "no", f"Do not use the rule: on these rows it {verb} {name} by {number(-gain.estimate)}, {ends}."
     return (
         "maybe",
-        f"No clear difference between the rule and argmax on these rows: {name} changes by "
+        f"No clear difference between the rule and {subject.compared_with} on these rows: {name} changes by "
         f"{number(change.estimate, True)}, {ends}.",
     )
 
@@ -596,10 +659,11 @@ def _facts(subject: Subject) -> list[list[str]]:
     rule, details, metadata = subject.rule, subject.details, subject.rule.metadata
     schema = rule.schema
     rows = details.problem.n_rows if details is not None and details.problem is not None else metadata.rows
-    if subject.view is not None and subject.view.by_label is not None and isinstance(rule, LabelRuleBase):
+    if subject.by_label is not None and isinstance(rule, LabelRuleBase):
+        rows = rows if subject.judged is None else subject.judged.n_rows
         return _pairs_of_text(
             ("Rows", f"{rows:,}" if isinstance(rows, int) else rows),
-            *label_facts(rule, subject.view.by_label),
+            *label_facts(rule, subject.by_label),
             ("Input", schema.input.plural if schema.input.is_logits else None),
             ("Average over labels", metadata.average),
         )

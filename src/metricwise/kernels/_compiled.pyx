@@ -166,9 +166,12 @@ cdef extern from "_labels.h" nogil:
                          mw_label_scratch *s, int64_t *chosen)
     void mw_label_true(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, int64_t *counts)
     void mw_label_thresholds(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, int64_t *next, double *value)
-    void mw_sort_thresholds(int64_t first, int64_t last, const int64_t *label_ptr, double *value)
-    void mw_label_sweep(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, const int64_t *label_ptr,
-                        const double *value, double *sums)
+    ctypedef struct mw_thresholds:
+        pass
+    void mw_sort_thresholds(int64_t first, int64_t last, const int64_t *label_ptr, double *value, int32_t *bins,
+                            mw_thresholds *thresholds)
+    void mw_label_sweep(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, const mw_thresholds *thresholds,
+                        const double *value, const int32_t *bins, double *sums)
 
 cdef extern from "_label_sets.h" nogil:
     ctypedef struct mw_label_entries:

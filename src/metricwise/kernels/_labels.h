@@ -14,6 +14,7 @@
 
 #define MW_LANES 8
 #define MW_MOST_IN_LANES 8 /* labels a row that lanes keep; of more, the limit is found by counting */
+#define MW_TOGETHER 64 /* entries that are looked up together */
 #define MW_FEW_SCORES 128 /* of which each is compared with each */
 #define MW_LEAST_POSITIVE 0x0.0000000000001p-1022
 
@@ -605,6 +606,7 @@ static inline int64_t mw_label_of(const mw_labels *b, int64_t begin, int64_t cod
 static inline void mw_count_picked(const mw_labels *b, int64_t row, ptrdiff_t n, const int64_t *restrict picked,
                                    double *restrict sums)
 {
+    if (n == 0) return; /* there may be no row */
     double w = b->weight ? b->weight[row] : 1.0;
     for (ptrdiff_t q = 0; q < n; q++) {
         int64_t e = picked[q];
@@ -794,41 +796,98 @@ static int mw_descending(const void *one, const void *other)
     return (a < b) - (a > b);
 }
 
-static void mw_sort_thresholds(int64_t first, int64_t last, const int64_t *label_ptr, double *value)
+/* Thresholds of a label, and bins of equal numbers of doubles between the least and the largest of them: of long lists,
+ * few thresholds share a bin. */
+typedef struct {
+    double least, most;
+    int64_t begin;
+    int32_t n, shift; /* of bits, which are in the order of the numbers */
+} mw_thresholds;
+
+/* Sort the thresholds of some labels, and write the first of them that lies in each bin or below, at most as many as
+ * there are thresholds, where these begin. */
+static void mw_sort_thresholds(int64_t first, int64_t last, const int64_t *label_ptr, double *value, int32_t *bins,
+                               mw_thresholds *thresholds)
 {
     for (int64_t m = first; m < last; m++) {
+        mw_thresholds *t = thresholds + m;
         double *own = value + label_ptr[m];
         int64_t n = label_ptr[m + 1] - label_ptr[m];
+        t->begin = label_ptr[m];
+        t->n = (int32_t)n;
+        t->shift = 63;
+        t->least = t->most = 0.0;
+        if (n == 0) continue;
         if (n > 16) {
             qsort(own, (size_t)n, sizeof *own, mw_descending);
-            continue;
+        } else {
+            for (int64_t i = 1; i < n; i++) {
+                double x = own[i];
+                int64_t at = i;
+                for (; at > 0 && x > own[at - 1]; at--) own[at] = own[at - 1];
+                own[at] = x;
+            }
         }
-        for (int64_t i = 1; i < n; i++) {
-            double x = own[i];
-            int64_t at = i;
-            for (; at > 0 && x > own[at - 1]; at--) own[at] = own[at - 1];
-            own[at] = x;
+        t->least = own[n - 1];
+        t->most = own[0];
+        uint64_t lowest = mw_bits(t->least), bin = mw_bits(t->most) - lowest;
+        if (n > 8)
+            for (t->shift = 0; bin >> t->shift > (uint64_t)n / 2; t->shift++) {}
+        int64_t at = 0;
+        for (bin >>= t->shift;; bin--) {
+            while ((mw_bits(own[at]) - lowest) >> t->shift > bin) at++;
+            bins[t->begin + (int64_t)bin] = (int32_t)at;
+            if (bin == 0) break;
         }
     }
 }
 
-/* Add each entry to the first threshold of its label that it reaches: pairs of the weight of true entries and of all. */
-static void mw_label_sweep(const mw_labels *b, ptrdiff_t first, ptrdiff_t last, const int64_t *restrict label_ptr,
-                           const double *restrict value, double *restrict sums)
+/* Add each entry to the first threshold of its label that it reaches: pairs of the weight of true entries and of all.
+ * What is read lies all over memory, each behind an address that is read before: some entries go step by step together,
+ * and what the next step reads is fetched. */
+static void mw_label_sweep(const mw_labels *b, ptrdiff_t first, ptrdiff_t last,
+                           const mw_thresholds *restrict thresholds, const double *restrict value,
+                           const int32_t *restrict bins, double *restrict sums)
 {
-    MW_EACH_TYPE({
-        int64_t at = label_ptr[m];
-        int64_t n = label_ptr[m + 1] - at;
-        double eta = fabs(x);
-        if (n == 0 || value[at + n - 1] > eta) continue;
-        while (n > 1) { /* without a branch: either half is as likely */
-            int64_t half = n / 2;
-            at += value[at + half - 1] > eta ? half : 0;
-            n -= half;
+    const mw_thresholds *own[MW_TOGETHER];
+    double x[MW_TOGETHER];
+    int64_t at[MW_TOGETHER], left[MW_TOGETHER];
+    for (ptrdiff_t i = first; i < last; i++) {
+        int64_t row = mw_label_row(b, i), begin = b->indptr[row], end = b->indptr[row + 1];
+        double w = b->weight ? b->weight[row] : 1.0;
+        for (int64_t from = begin; from < end; from += MW_TOGETHER) {
+            int64_t to = end - from < MW_TOGETHER ? end : from + MW_TOGETHER;
+            int some = 0;
+            for (int64_t e = from; e < to; e++) MW_PREFETCH(thresholds + mw_label_at(b, begin, e));
+            for (int64_t e = from; e < to; e++) { /* entries below all thresholds are left out */
+                own[some] = thresholds + mw_label_at(b, begin, e);
+                x[some] = mw_value(b, e);
+                some += (own[some]->n > 0) & (fabs(x[some]) >= own[some]->least);
+            }
+            for (int q = 0; q < some; q++) {
+                double eta = fabs(x[q]) < own[q]->most ? fabs(x[q]) : own[q]->most;
+                at[q] = (int64_t)((mw_bits(eta) - mw_bits(own[q]->least)) >> own[q]->shift);
+                MW_PREFETCH(bins + own[q]->begin + at[q]);
+            }
+            for (int q = 0; q < some; q++) {
+                const int32_t *bin = bins + own[q]->begin + at[q];
+                int64_t next = at[q] ? bin[-1] : own[q]->n;
+                at[q] = own[q]->begin + bin[0];
+                left[q] = next - bin[0];
+                MW_PREFETCH(value + at[q]);
+                MW_PREFETCH(sums + 2 * at[q]);
+            }
+            for (int q = 0; q < some; q++) {
+                while (left[q] > 0) { /* without a branch: either half is as likely */
+                    int64_t half = (left[q] + 1) / 2;
+                    at[q] += value[at[q] + half - 1] > fabs(x[q]) ? half : 0;
+                    left[q] -= half;
+                }
+                sums[2 * at[q]] += signbit(x[q]) ? w : 0.0;
+                sums[2 * at[q] + 1] += w;
+            }
         }
-        sums[2 * at] += signbit(x) ? w : 0.0;
-        sums[2 * at + 1] += w;
-    })
+    }
 }
 
 #endif

@@ -338,8 +338,8 @@ cdef class _LabelState:
 
 def label_table(form, factor, true, label_weight, tp, predicted, total):
     """Return scale and offset at some counts; see the NumPy twin."""
-    # What is read only must not be written to, and the state writes: copies, which no one else sees.
-    cdef _LabelState state = _LabelState(form, factor, true, label_weight, np.array(tp), np.array(predicted), total)
+    hits, rows = np.array(tp, dtype=np.float64), np.array(predicted, dtype=np.float64)  # a state is written to
+    cdef _LabelState state = _LabelState(form, factor, true, label_weight, hits, rows, total)
     cdef Py_ssize_t m
     for m in range(state.table.shape[0]):
         mw_refresh(&state.state, m)
@@ -390,20 +390,25 @@ def label_sweep(block):
         mw_label_true(&labels.source, 0, labels.rows, &begins[0] + 1)
     np.cumsum(label_ptr, out=label_ptr)
     cdef int64_t[::1] following = label_ptr.copy()
-    value = np.empty(label_ptr[n_labels])
-    cdef double[::1] thresholds = value
+    cdef Py_ssize_t n_thresholds = label_ptr[n_labels]
+    value = np.empty(n_thresholds)
+    cdef double[::1] values = value
+    cdef int32_t[::1] bins = np.empty(n_thresholds, dtype=np.int32)
+    cdef double[:, ::1] room = np.empty((n_labels, sizeof(mw_thresholds) // 8))
+    cdef mw_thresholds *thresholds = <mw_thresholds *> &room[0, 0]
     with nogil:
-        mw_label_thresholds(&labels.source, 0, labels.rows, &following[0], &thresholds[0])
+        mw_label_thresholds(&labels.source, 0, labels.rows, &following[0], &values[0])
     for part in prange(whole.parts, nogil=True, schedule="dynamic", num_threads=whole.threads):
         mw_sort_thresholds(
-            n_labels * part // whole.parts, n_labels * (part + 1) // whole.parts, &begins[0], &thresholds[0]
+            n_labels * part // whole.parts, n_labels * (part + 1) // whole.parts, &begins[0], &values[0], &bins[0],
+            thresholds
         )
-    cdef Cut cut = _label_cut(labels, thresholds.shape[0])
-    counts = np.zeros((cut.parts, thresholds.shape[0], 2))
+    cdef Cut cut = _label_cut(labels, n_thresholds)
+    counts = np.zeros((cut.parts, n_thresholds, 2))
     cdef double[:, :, ::1] sums = counts
     for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
         mw_label_sweep(
-            &labels.source, _label_begin(&cut, part), _label_begin(&cut, part + 1), &begins[0], &thresholds[0],
+            &labels.source, _label_begin(&cut, part), _label_begin(&cut, part + 1), thresholds, &values[0], &bins[0],
             &sums[part, 0, 0]
         )
     added = _added(counts)

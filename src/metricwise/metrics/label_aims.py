@@ -359,6 +359,11 @@ class CoverageAim(LabelAim):
         return LabelTable(scale, np.zeros_like(scale))
 
 
+def is_loss(aim: LabelAim) -> bool:
+    """Whether an aim that is reported, not maximised, is better if it is lower."""
+    return isinstance(aim, MetricAim) and aim.metric.traits.lower_is_better
+
+
 def set_metric(metric: Metric) -> tuple[float, bool, float] | None:
     """Return ``(beta ** 2, is Jaccard, zero_division)`` of a metric with a best set for each row; None otherwise."""
     form = metric._of_cells(2, _CLASSES)

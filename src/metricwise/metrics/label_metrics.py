@@ -26,7 +26,18 @@ _AT = re.compile(r"(precision|recall|propensity_precision)@(\d+)\Z")
 
 
 class LabelMetric:
-    """Base of metrics of the labels of a row."""
+    """Base of metrics of the labels of a row.
+
+    See Also
+    --------
+    PrecisionAt, RecallAt, PropensityPrecisionAt, LabelCoverage : The metrics.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> isinstance(mw.metrics.RecallAt(3), mw.metrics.LabelMetric)
+    True
+    """
 
     averages: ClassVar[tuple[str, ...]] = ("micro", "instance")
 

@@ -24,8 +24,8 @@ __all__ = ["Ascent", "BothCounts", "LabelOracle", "Sweep", "labels_to_fill"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# Labels weigh n / (n + 5) beside probabilities in blended counts, n being a label's true rows. On six sets of
-# probabilities (159 to 100,000 labels) 5 was best or within the noise for macro-F1 among 1, 2, 5, 10 and 20.
+# Labels weigh n / (n + 5) beside probabilities in blended counts, n being a label's true rows, and factors of labels
+# are shrunk by as many rows. The number did well in prototypes on six sets of 159 to 34,764 labels.
 PSEUDO_POSITIVES = 5.0
 _NO_LABELS = np.zeros(0, dtype=np.int64)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import InvalidParameter, InvalidType, refused_by, shown
+from ...core.errors import InvalidParameter, InvalidType, argument, refused_by, shown
 from ...core.inputs import Input
 from ...core.labels import python_labels
 from ...core.rows import Rows
@@ -32,7 +32,7 @@ from ..columns import (
 )
 from ..labels import Labels
 from ..row_spec import Piece, ReadHead, RowReader, RowSpec
-from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_numbers, open_table
+from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
 from .chunked import ChunkedSource, Read
 
 __all__ = ["TableChunks", "proba_of", "read_table_source", "rule_columns", "sorted_or_same", "survey_labels"]
@@ -45,6 +45,13 @@ _ITEM_BYTES = 256  # of a change along a line, with the arrays made of it
 def read_table_source(table: Table, spec: RowSpec, read_head: ReadHead) -> ChunkedSource:
     """Open a table whose y, weights and groups are names of columns; see `read_collection`."""
     y, weight = spec.y, spec.weight
+    if table.indices is not None:
+        raise InvalidParameter(
+            "",
+            problem=f"rows that hold lists of labels ({argument('Table.indices')}) are only for optimize, trade_off, "
+            "evaluate and predict_table",
+            remedy="pass a table with a column for each label",
+        )
     names = _target_names(y)
     if spec.time is not None:
         raise InvalidParameter(
@@ -133,7 +140,7 @@ class _DistinctLabels:
         self._type: Any = None
 
     def add(self, column: Any) -> None:
-        self._type = column.type
+        self._type = check_labels(column, self.name, self._title).type
         if hasattr(column.type, "value_type") and hasattr(column.type, "ordered"):
             for chunk in column.chunks:
                 self._declared.update(dict.fromkeys(chunk.dictionary.to_pylist()))

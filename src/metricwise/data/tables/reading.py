@@ -25,7 +25,17 @@ from ...core.label_rows import MAX_LABELS
 from ..columns import few, labels_of_texts
 from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
 
-__all__ = ["MEMORY_LIMIT", "Arrays", "Table", "TableReader", "batch_rows", "check_numbers", "open_file", "open_table"]
+__all__ = [
+    "MEMORY_LIMIT",
+    "Arrays",
+    "Table",
+    "TableReader",
+    "batch_rows",
+    "check_labels",
+    "check_numbers",
+    "open_file",
+    "open_table",
+]
 
 MEMORY_LIMIT = 1 << 28
 _MIN_MEMORY_LIMIT = 1 << 20
@@ -222,7 +232,7 @@ class TableReader(ABC):
         """Return a whole column of labels, as an Arrow array."""
         column = self.read([name]).column(0)
         if not self.has_texts:
-            return column
+            return check_labels(column, name, self.title)
         encoded = column.combine_chunks().dictionary_encode()
         encoded = encoded.combine_chunks() if hasattr(encoded, "chunks") else encoded
         encoded = encoded.chunk(0) if hasattr(encoded, "chunks") else encoded
@@ -265,6 +275,21 @@ def check_numbers(table: Any, title: str, *, nulls: bool = True) -> Any:
                 owner=title,
             )
     return table
+
+
+def check_labels(column: Any, name: str, title: str) -> Any:
+    """Return a column of labels; refuse one that holds lists or other values of several parts."""
+    from pyarrow import types
+
+    if types.is_nested(column.type):
+        raise InvalidParameter(
+            "",
+            problem=f"the column {shown(name)} must hold one label in every row, got type {column.type}",
+            remedy=f"if rows hold lists of labels, name the columns with {argument('Table.indices')} and "
+            f"{argument('Table.values')}",
+            owner=title,
+        )
+    return column
 
 
 def _not_numeric(title: str, name: str, texts: Any, first_row: int) -> ValueError | None:

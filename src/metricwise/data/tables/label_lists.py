@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, shown
-from ..core.inputs import Input
-from ..core.label_rows import entry_type
-from .logits import OTHER_RULE
-from .row_spec import Frequencies, RowSpec
-from .tables.reading import Table, TableReader, batch_rows, check_numbers, open_table
+from ...core.errors import InvalidParameter, InvalidType, argument, shown
+from ...core.inputs import Input
+from ...core.label_rows import entry_type
+from ..logits import OTHER_RULE
+from ..row_spec import Frequencies, RowSpec
+from .reading import Table, TableReader, batch_rows, check_numbers, open_table
 
-__all__ = ["ListColumns", "has_lists", "load_list_table"]
+__all__ = ["ListColumns", "load_list_table"]
 
 LongArray = NDArray[np.int64]
 
@@ -29,11 +29,6 @@ _OTHER_INPUT = (
     f"pass {argument('input', 'logits')} for numbers before a sigmoid, {argument('input', 'scores')} for scores of any "
     "other scale"
 )
-
-
-def has_lists(values: Any) -> bool:
-    """Whether probabilities are those of a table whose rows hold lists of labels."""
-    return isinstance(values, Table) and values.indices is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +257,7 @@ def load_list_table(spec: RowSpec, n_labels: int | None = None) -> RowSpec:
     --------
     >>> import metricwise as mw
     >>> import pyarrow as pa
-    >>> from metricwise.data.label_tables import load_list_table
+    >>> from metricwise.data.tables.label_lists import load_list_table
     >>> from metricwise.data.row_spec import RowSpec
     >>> frame = pa.table({"label": [[2, 0], []], "p": [[0.7, 0.1], []], "true": [[2], [1]]})
     >>> rows = load_list_table(RowSpec(mw.Table(frame, indices="label", values="p", n_labels=3), "true"))

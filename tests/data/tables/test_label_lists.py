@@ -11,8 +11,9 @@ from pyarrow import feather
 from scipy import sparse
 
 import metricwise as mw
-from metricwise.data.label_tables import load_list_table
+from metricwise.data.open import open_rows
 from metricwise.data.row_spec import Frequencies, InTime, RowSpec
+from metricwise.data.tables.label_lists import load_list_table
 from worlds.labels import label_world
 
 N_LABELS = 30
@@ -172,6 +173,16 @@ def test_without_labels(rows):
     proba, y = rows
     table = table_of(list_table(proba, y).drop_columns(["true"]))
     assert mw.optimize(table, None, **GOAL).rule == mw.optimize(proba, None, **GOAL).rule
+
+
+def test_trade_off_reads_tables(rows):
+    proba, y = rows
+    options = {"metric": "recall", "against": "precision", "n_points": 3, "labels_per_row": 3}
+    read = mw.trade_off(table_of(list_table(proba, y)), "true", **options).to_dict()
+    expected = mw.trade_off(proba, y, **options).to_dict()
+    assert {name: values.tolist() for name, values in read.items()} == {
+        name: values.tolist() for name, values in expected.items()
+    }
 
 
 def test_evaluate_reads_tables(rows, solution):
@@ -387,3 +398,13 @@ def test_a_table_without_rows(tmp_path):
         mw.predict_table(
             mw.LabelRule.top(1, 3), table_of(pa.table(GOOD).slice(3), n_labels=3), tmp_path / "never.parquet"
         )
+
+
+def test_lists_are_refused_where_one_label_is_expected(rows):
+    frame = list_table(*rows)
+    with pytest.raises(
+        ValueError, match=r"'true' must hold one label in every row, got type list.* indices=...\) and "
+    ):
+        mw.optimize(mw.Table(frame), "true", "f1")
+    with pytest.raises(ValueError, match=r"lists of labels .* are only for optimize, trade_off, evaluate and predict"):
+        open_rows(RowSpec(table_of(frame), "true"))
