@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,24 +17,26 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument
 from ..core.label_sets import LabelSets
 from ..goals.labels import LabelConstraint
-from ..inference.labels import LabelJudge, deal_blocks, standard_error
+from ..inference.labels import LabelJudge, standard_error
 from ..inference.results import ConstraintResult, Estimate
 from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable, RatioTerms
-from ..oracles.labels import BothCounts, LabelOracle
 from ..oracles.problem import FitStrategy
-from ..solvers.labels import LabelSearch, expected_table, maximise_labels, own_thresholds
+from ..solvers.labels import LabelSearch, maximise_labels, own_thresholds
 from ..solvers.result import Outcome
 from .constraints.resolve import InfeasibleConstraintsError
+from .label_frontier import PricedTables, best_labels
 from .labels import LabelFit, LabelProblem, label_oracle
 
-__all__ = ["BoundedLabels", "PricedTables", "fit_every_label", "fit_pooled", "priced_fits"]
+__all__ = ["BoundedLabels", "fit_every_label", "fit_pooled", "priced_fits"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _PRICES = np.concatenate([[0.0], np.geomspace(0.05, 1e4, 21)])
-_STEPS = 3  # in which a table follows its own counts at a price
 _N_REFINED = 7
+_N_ROUNDS = 2  # of refined prices
+_N_LEVELS = 4  # from the bound to the end of the range, tried until one is enough
+_N_HIGHER = 7  # prices beyond the chosen one, if it is not enough on all rows
 
 
 class BoundedLabels(NamedTuple):
@@ -43,60 +44,6 @@ class BoundedLabels(NamedTuple):
 
     fit: LabelFit
     result: ConstraintResult
-
-
-@dataclass(frozen=True, eq=False)
-class PricedTables:
-    """Tables at prices of a bound on a pooled ratio."""
-
-    oracle: LabelOracle
-    aim: LabelAim
-    ratio: RatioTerms
-    sign: float  # 1 for a lower bound, -1 for an upper one
-
-    @cached_property
-    def free(self) -> LabelTable:
-        """The table at no price."""
-        return maximise_labels(self.oracle, self.aim).table
-
-    @cached_property
-    def free_counts(self) -> LabelCounts:
-        """Its counts."""
-        return self.oracle.count([self.free])[0]
-
-    def tables(self, prices: Sequence[float], level: float) -> list[LabelTable]:
-        """Return the table at each price of a level, in ascending order, each from the counts of the last one."""
-        counts, tables = self.free_counts, []
-        for price in prices:
-            table = self.free
-            if price > 0:
-                table, (counts, _) = self.step(counts, level, price)
-            tables.append(table)
-        return tables
-
-    def step(self, counts: LabelCounts, level: float, price: float) -> tuple[LabelTable, BothCounts]:
-        """Return the table at a price, found from some counts, and its counts, also by labels."""
-        size = max(float(self.ratio.denominator.of(self.free_counts.pooled(None))[0]), 1e-300)
-        above, below = self.ratio.numerator, self.ratio.denominator
-        by_hit = self.sign * (above.hits - level * below.hits) / size
-        by_prediction = self.sign * (above.predicted - level * below.predicted) / size
-        factors = self.oracle.factors
-        for _ in range(_STEPS):
-            slopes = self._slopes(counts)
-            table = LabelTable(
-                (slopes.scale + price * by_hit) * factors,
-                np.broadcast_to(slopes.offset + price * by_prediction, factors.shape),
-            )
-            both = self.oracle.count_both([table])[0]
-            counts = both.counted
-        return table, both
-
-    def _slopes(self, counts: LabelCounts) -> LabelTable:
-        aim = self.aim
-        if aim.is_pooled or aim.ratio is None or self.oracle.confusion != "expected":
-            return aim.table(counts)
-        weight = np.ones(self.oracle.n_labels) if aim.weight is None else aim.weight
-        return expected_table(aim.ratio, counts, weight / weight.sum())
 
 
 def priced_fits(
@@ -123,7 +70,10 @@ def fit_pooled(
     seed: int,
     stage: Callable[[str], None],
 ) -> BoundedLabels:
-    """Fit the rule of the lowest price at which a bound on pooled labels holds, with confidence on rows left out."""
+    """Fit the best rule found that keeps a bound on pooled labels: on the given rows, or with confidence on new ones.
+
+    With confidence, it is that of the lowest price at which the bound holds on rows left out.
+    """
     if np.isfinite(constraint.low) and np.isfinite(constraint.high):
         raise InvalidParameter(
             "subject_to",
@@ -131,38 +81,97 @@ def fit_pooled(
             remedy="leave out the bound that does not bind",
             owner="subject_to",
         )
-    if problem.targets is None:
-        confidence = None
-    judge = _judge(problem, seed)
     stage("looking for the price of the constraint")
-    prices = list(_PRICES)
-    for _ in range(2):
-        limits = _limits(problem, recipe, constraint, confidence, prices, judge)
-        kept = [place for place, limit in enumerate(limits) if limit.keeps]
-        if not kept:
-            break
-        first = kept[0]
-        if first == 0:
-            prices = prices[:1]
-            break
-        prices = np.geomspace(max(prices[first - 1], prices[first] / 10), prices[first], _N_REFINED)[1:].tolist()
-    if not kept:
-        raise InfeasibleConstraintsError(_infeasible(constraint, limits, confidence))
-    limits = _limits(problem, recipe, constraint, confidence, prices, judge) if first else limits[:1]
-    first = next((place for place, limit in enumerate(limits) if limit.keeps), len(limits) - 1)
+    if problem.targets is None or confidence is None:
+        return _fit_on_given_rows(problem, recipe, constraint)
+    judge = problem.judge(seed)
+    choice = _choose_price(problem, recipe, constraint, confidence, judge)
     stage("fitting all rows")
-    fit = priced_fits(problem, recipe, constraint, [float(prices[first])])[0]
-    value = _value(problem, constraint, fit)
-    estimate = limits[first].estimate
-    bound = constraint.high if np.isinf(constraint.low) else constraint.low
-    margin = 0.0 if confidence is None else abs(limits[first].margin)
+    fit, price, value = _fit_at_price(problem, recipe, constraint, choice)
+    margin = abs(choice.limit.margin)
     result = ConstraintResult(
-        constraint.name, constraint.low, constraint.high, value, margin, confidence, estimate, float(prices[first])
+        constraint.name, constraint.low, constraint.high, value, margin, confidence, choice.limit.estimate, price
     )
-    outcome = Outcome.LOCAL
-    status = f"The lowest price at which {constraint.name!r} holds."
-    own = LabelSearch(fit.table, bound, outcome, status)
-    return BoundedLabels(replace(fit, search=own), result)
+    status = f"The lowest price at which {constraint.name!r} holds on rows left out."
+    search = LabelSearch(fit.table, _aim_value(problem, fit.count(problem)), Outcome.LOCAL, status)
+    return BoundedLabels(replace(fit, search=search), result)
+
+
+def _fit_on_given_rows(problem: LabelProblem, recipe: FitStrategy, constraint: LabelConstraint) -> BoundedLabels:
+    """Fit the best rule found that keeps a bound on the given rows."""
+    ceiling = bool(np.isinf(constraint.low))
+    bound = constraint.high if ceiling else constraint.low
+    best, reached = best_labels(problem, recipe, constraint, bound, ceiling=ceiling)
+    if best is None:
+        raise InfeasibleConstraintsError(_infeasible(constraint, reached, 0.0, None))
+    value = constraint.aim.value(best.counts)
+    result = ConstraintResult(constraint.name, constraint.low, constraint.high, value, 0.0, None, None, best.price)
+    status = f"The best rule found that keeps {constraint.name!r} on the given rows."
+    search = LabelSearch(best.fit.table, _aim_value(problem, best.counts), Outcome.LOCAL, status)
+    return BoundedLabels(replace(best.fit, search=search), result)
+
+
+def _aim_value(problem: LabelProblem, counts: LabelCounts) -> float:
+    return problem.aim.bind(counts.true).value(counts)
+
+
+class _Choice(NamedTuple):
+    """Prices in the order in which tables follow one another, the place of the lowest that is enough, and its limit."""
+
+    prices: list[float]
+    place: int
+    level: float
+    limit: _Limit
+
+
+def _choose_price(
+    problem: LabelProblem, recipe: FitStrategy, constraint: LabelConstraint, confidence: float, judge: LabelJudge
+) -> _Choice:
+    """Return the lowest price at which a bound holds on rows left out; at a tighter level, if it must be."""
+    ceiling = bool(np.isinf(constraint.low))
+    bound = constraint.high if ceiling else constraint.low
+    every: list[_Limit] = []
+    for level in np.linspace(bound, constraint.aim.range[0 if ceiling else 1], _N_LEVELS + 1)[:-1].tolist():
+        prices = _PRICES.tolist()
+        limits = _limits(problem, recipe, constraint, confidence, prices, judge, level)
+        every += limits
+        first = _first_kept(limits)
+        if first is None:
+            continue
+        choice = _Choice(prices, first, level, limits[first])
+        for _ in range(_N_ROUNDS if first else 0):
+            highest = choice.prices[choice.place]
+            before = choice.prices[choice.place - 1] if choice.place else 0.0
+            prices = np.geomspace(max(before, highest / 10), highest, _N_REFINED)[1:].tolist()
+            limits = _limits(problem, recipe, constraint, confidence, prices, judge, level)
+            first = _first_kept(limits)
+            if first is None:
+                break
+            choice = _Choice(prices, first, level, limits[first])
+        return choice
+    best = min(every, key=lambda limit: limit.value) if ceiling else max(every, key=lambda limit: limit.value)
+    raise InfeasibleConstraintsError(_infeasible(constraint, best.value, best.margin, confidence))
+
+
+def _first_kept(limits: Sequence[_Limit]) -> int | None:
+    return next((place for place, limit in enumerate(limits) if limit.keeps), None)
+
+
+def _fit_at_price(
+    problem: LabelProblem, recipe: FitStrategy, constraint: LabelConstraint, choice: _Choice
+) -> tuple[LabelFit, float, float]:
+    """Return the fit to all rows at a price, or the first higher one at which it keeps the bound on these too."""
+    last = choice.prices[choice.place]
+    higher = [max(last, _PRICES[1]) * 2.0**step for step in range(1, _N_HIGHER)]
+    prices = [*choice.prices[: choice.place + 1], *higher]
+    fits = priced_fits(problem, recipe, constraint, prices, level=choice.level)[choice.place :]
+    sign = -1.0 if np.isinf(constraint.low) else 1.0
+    values = [_value(problem, constraint, fit) for fit in fits]
+    for margin in (abs(choice.limit.margin), 0.0):
+        for price, fit, value in zip(prices[choice.place :], fits, values, strict=True):
+            if _keeps(constraint, value - sign * margin):
+                return fit, price, value
+    return fits[0], last, values[0]
 
 
 @dataclass(frozen=True)
@@ -175,30 +184,20 @@ class _Limit:
     estimate: Estimate | None
 
 
-def _judge(problem: LabelProblem, seed: int) -> LabelJudge | None:
-    if problem.targets is None:
-        return None
-    block = deal_blocks(problem.rows.n_rows, problem.clusters, seed)
-    return LabelJudge(problem.targets, problem.rows.weight, block)
-
-
 def _limits(
     problem: LabelProblem,
     recipe: FitStrategy,
     constraint: LabelConstraint,
-    confidence: float | None,
+    confidence: float,
     prices: Sequence[float],
-    judge: LabelJudge | None,
+    judge: LabelJudge,
+    level: float,
 ) -> list[_Limit]:
-    """Return whether each price keeps the bound: on rows left out with confidence, else on the given rows."""
-    if confidence is None or judge is None:
-        fits = priced_fits(problem, recipe, constraint, prices)
-        values = [_value(problem, constraint, fit) for fit in fits]
-        return [_Limit(value, 0.0, _keeps(constraint, value), None) for value in values]
+    """Return whether each price keeps the bound with confidence on rows left out."""
     halves = [np.flatnonzero(judge.block % 2 == half) for half in (0, 1)]
     parts: list[list[tuple[IntArray, LabelSets]]] = [[] for _ in prices]
     for half in (0, 1):
-        fits = priced_fits(problem, recipe, constraint, prices, halves[1 - half])
+        fits = priced_fits(problem, recipe, constraint, prices, halves[1 - half], level)
         for part, fit in zip(parts, fits, strict=True):
             part.append((halves[half], fit.decide(problem, halves[half])))
     limits = []
@@ -231,15 +230,14 @@ def _value(problem: LabelProblem, constraint: LabelConstraint, fit: LabelFit) ->
     return constraint.aim.value(fit.count(problem))
 
 
-def _infeasible(constraint: LabelConstraint, limits: Sequence[_Limit], confidence: float | None) -> str:
-    ceiling = np.isinf(constraint.low)
-    best = min(limits, key=lambda limit: limit.value) if ceiling else max(limits, key=lambda limit: limit.value)
-    reach = f"the {'lowest' if ceiling else 'highest'} value found is {best.value:.4g}"
+def _infeasible(constraint: LabelConstraint, value: float, margin: float, confidence: float | None) -> str:
+    """Say that no rule was found, and the best value that was, with its margin."""
+    reach = f"the {'lowest' if np.isinf(constraint.low) else 'highest'} value found is {value:.4g}"
     if confidence is None:
         return f"No rule was found that keeps {constraint.name!r}: {reach}. Loosen the bound."
     return (
         f"No rule was found that keeps {constraint.name!r} with a confidence of {confidence:g}: {reach}, with a margin "
-        f"of {best.margin:.2g} for new rows. Loosen the bound, give more rows, or pass {argument('confidence', None)}."
+        f"of {margin:.2g} for new rows. Loosen the bound, give more rows, or pass {argument('confidence', None)}."
     )
 
 

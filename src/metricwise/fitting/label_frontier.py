@@ -6,26 +6,27 @@ tried. Else tables are found at prices of the bound, which rise with it. Must no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..goals.labels import LabelConstraint
-from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable
-from ..oracles.labels import LabelOracle
+from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable, RatioTerms
+from ..oracles.labels import BothCounts, LabelOracle
 from ..oracles.problem import FitStrategy
-from ..solvers.labels import maximise_labels
-from .label_constraints import PricedTables
+from ..solvers.labels import expected_table, maximise_labels
 from .labels import EntryMap, LabelFit, LabelProblem, baseline_fit, fit_labels, label_oracle
 
-__all__ = ["LabelFrontier", "LabelPoint", "trace_labels"]
+__all__ = ["LabelFrontier", "LabelPoint", "PricedTables", "best_labels", "trace_labels"]
 
 FloatArray = NDArray[np.float64]
 
 _SAME = 1e-12
+_STEPS = 3  # in which a table follows its own counts at a price
 _FIRST_PRICE = 0.02
 _MAX_PRICE = 1e5
 _N_EXPLORED = 4  # bounds at which all prices are tried
@@ -41,6 +42,7 @@ class LabelPoint(NamedTuple):
     bound: float
     fit: LabelFit
     counts: LabelCounts
+    price: float | None = None
 
 
 class LabelFrontier(NamedTuple):
@@ -74,21 +76,13 @@ def trace_labels(
         Is told what is being done.
     """
     baseline = baseline_fit(problem).count(problem)
-    oracle, link, aim = label_oracle(problem, recipe, None)
-    sign = -1.0 if ceiling else 1.0
-    found = _Found(oracle, link, problem.aim.bind(baseline.true), constraint, sign)
+    found = _Found.of(problem, recipe, constraint, ceiling)
     stage("looking for the ends")
-    if aim.is_pooled and aim.weight is None and not problem.budget.is_limited:
-        for table in _best_thresholds(oracle, found, n_points):
-            found.judge(table)
-        bounds = found.bounds(n_points)
-        return LabelFrontier(found.points(bounds), baseline)
-    found.judge(fit_labels(problem, recipe).table)
-    priced = PricedTables(oracle, aim, constraint.ratio, sign)
-    found.judge(priced.free)
-    if not ceiling:
-        found.judge(maximise_labels(oracle, constraint.aim).table)
-    path = _Path(priced, found)
+    if found.by_threshold:
+        found.judge_thresholds(n_points=n_points)
+        return LabelFrontier(found.points(found.bounds(n_points)), baseline)
+    found.judge(fit_labels(problem, recipe).table, price=0.0)
+    path = _Path.begin(found)
     path.explore(found.free.other)
     bounds = found.bounds(n_points)
     for level in np.linspace(bounds[0], bounds[-1], _N_EXPLORED + 1)[1:].tolist():
@@ -99,6 +93,27 @@ def trace_labels(
     return LabelFrontier(found.points(bounds), baseline)
 
 
+def best_labels(
+    problem: LabelProblem, recipe: FitStrategy, constraint: LabelConstraint, bound: float, *, ceiling: bool
+) -> tuple[LabelPoint | None, float]:
+    """Return the best fit found that keeps one bound, None if none does, and the tightest value that was reached."""
+    found = _Found.of(problem, recipe, constraint, ceiling)
+    free = found.judge(fit_labels(problem, recipe).table, price=0.0)
+    if found.keeps(free, bound):  # what the bound does not touch is not chosen by its value on these rows
+        return found.point(bound, free), free.other
+    if found.by_threshold:
+        found.judge_thresholds(bounds=[bound])
+    else:
+        path = _Path.begin(found)
+        path.explore(bound)
+        path.follow(bound)
+        for level in np.linspace(bound, constraint.aim.range[0 if ceiling else 1], _N_EXPLORED + 1)[1:].tolist():
+            if found.can_keep(bound):
+                break
+            path.explore(level)
+    return (found.points([bound])[0] if found.can_keep(bound) else None), found.end
+
+
 class _Judged(NamedTuple):
     """A table with its counts on the given rows, and both metrics."""
 
@@ -106,6 +121,7 @@ class _Judged(NamedTuple):
     counts: LabelCounts
     value: float
     other: float
+    price: float | None
 
 
 @dataclass(eq=False)
@@ -117,13 +133,32 @@ class _Found:
     aim: LabelAim
     constraint: LabelConstraint
     sign: float
+    bound_aim: LabelAim  # as it is maximised for the rows of the oracle
     kept: list[_Judged] = field(default_factory=list)
 
-    def judge(self, table: LabelTable, counts: LabelCounts | None = None) -> _Judged:
+    @classmethod
+    def of(cls, problem: LabelProblem, recipe: FitStrategy, constraint: LabelConstraint, ceiling: bool) -> _Found:
+        """Return what is to be filled, for a problem."""
+        oracle, link, aim = label_oracle(problem, recipe, None)
+        true = problem.labels_true()
+        judged = problem.aim if true is None else problem.aim.bind(true)
+        return cls(oracle, link, judged, constraint, -1.0 if ceiling else 1.0, aim)
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether one threshold of all labels is all that matters."""
+        return self.aim.is_pooled and self.aim.weight is None and not self.oracle.budget.is_limited
+
+    def judge_thresholds(self, *, n_points: int = 0, bounds: Sequence[float] = ()) -> None:
+        """Judge the best threshold at some bounds, or at evenly spaced ones."""
+        for table in _best_thresholds(self.oracle, self, n_points, bounds):
+            self.judge(table)
+
+    def judge(self, table: LabelTable, counts: LabelCounts | None = None, price: float | None = None) -> _Judged:
         """Value a table on the given rows, by its counts or after counting, and keep it if it is not beaten."""
         counts = self.oracle.count_both([table])[0].by_labels if counts is None else counts
         value = self.aim.value(counts) if self.oracle.labels_true is not None else self.aim.expected_value(counts)
-        judged = _Judged(table, counts, value, self.constraint.aim.value(counts))
+        judged = _Judged(table, counts, value, self.constraint.aim.value(counts), price)
         if not any(self._beats(other, judged) for other in self.kept):
             self.kept = [other for other in self.kept if not self._beats(judged, other)]
             self.kept.append(judged)
@@ -141,23 +176,89 @@ class _Found:
         """The best one whatever is bounded."""
         return max(self.kept, key=lambda judged: (judged.value, self.sign * judged.other))
 
+    @property
+    def end(self) -> float:
+        """The tightest bound that any keeps."""
+        return max(self.kept, key=lambda judged: self.sign * judged.other).other
+
+    def can_keep(self, bound: float) -> bool:
+        """Whether any keeps a bound."""
+        return any(self.keeps(judged, bound) for judged in self.kept)
+
     def bounds(self, n_points: int) -> FloatArray:
         """Return bounds from what the best one has to the tightest that any keeps."""
-        end = max(self.kept, key=lambda judged: self.sign * judged.other).other
-        return np.linspace(self.free.other, end, n_points)
+        return np.linspace(self.free.other, self.end, n_points)
 
-    def points(self, bounds: FloatArray) -> list[LabelPoint]:
+    def points(self, bounds: Sequence[float] | FloatArray) -> list[LabelPoint]:
         """Return the best one at each bound."""
         points = []
-        for bound in bounds.tolist():
+        for bound in map(float, bounds):
             able = [judged for judged in self.kept if self.keeps(judged, bound)]
             best = max(able, key=lambda judged: (judged.value, self.sign * judged.other))
-            fit = LabelFit(best.table, self.link, self.oracle.factor)
-            points.append(LabelPoint(bound, fit, best.counts))
+            points.append(self.point(bound, best))
         return points
+
+    def point(self, bound: float, judged: _Judged) -> LabelPoint:
+        """Return one of those found as the point of a bound."""
+        fit = LabelFit(judged.table, self.link, self.oracle.factor)
+        return LabelPoint(bound, fit, judged.counts, judged.price)
 
 
 # ------------------------------------------------------------------------------------------------------------- prices
+
+
+@dataclass(frozen=True, eq=False)
+class PricedTables:
+    """Tables at prices of a bound on a pooled ratio."""
+
+    oracle: LabelOracle
+    aim: LabelAim
+    ratio: RatioTerms
+    sign: float  # 1 for a lower bound, -1 for an upper one
+
+    @cached_property
+    def free(self) -> LabelTable:
+        """The table at no price."""
+        return maximise_labels(self.oracle, self.aim).table
+
+    @cached_property
+    def free_counts(self) -> LabelCounts:
+        """Its counts."""
+        return self.oracle.count([self.free])[0]
+
+    def tables(self, prices: Sequence[float], level: float) -> list[LabelTable]:
+        """Return the table at each price of a level, in ascending order, each from the counts of the last one."""
+        counts, tables = self.free_counts, []
+        for price in prices:
+            table = self.free
+            if price > 0:
+                table, (counts, _) = self.step(counts, level, price)
+            tables.append(table)
+        return tables
+
+    def step(self, counts: LabelCounts, level: float, price: float) -> tuple[LabelTable, BothCounts]:
+        """Return the table at a price, found from some counts, and its counts, also by labels."""
+        size = max(float(self.ratio.denominator.of(self.free_counts.pooled(None))[0]), 1e-300)
+        above, below = self.ratio.numerator, self.ratio.denominator
+        by_hit = self.sign * (above.hits - level * below.hits) / size
+        by_prediction = self.sign * (above.predicted - level * below.predicted) / size
+        factors = self.oracle.factors
+        for _ in range(_STEPS):
+            slopes = self._slopes(counts)
+            table = LabelTable(
+                (slopes.scale + price * by_hit) * factors,
+                np.broadcast_to(slopes.offset + price * by_prediction, factors.shape),
+            )
+            both = self.oracle.count_both([table])[0]
+            counts = both.counted
+        return table, both
+
+    def _slopes(self, counts: LabelCounts) -> LabelTable:
+        aim = self.aim
+        if aim.is_pooled or aim.ratio is None or self.oracle.confusion != "expected":
+            return aim.table(counts)
+        weight = np.ones(self.oracle.n_labels) if aim.weight is None else aim.weight
+        return expected_table(aim.ratio, counts, weight / weight.sum())
 
 
 @dataclass(eq=False)
@@ -169,12 +270,21 @@ class _Path:
     price: float = _FIRST_PRICE
     counts: LabelCounts | None = None
 
+    @classmethod
+    def begin(cls, found: _Found) -> _Path:
+        """Judge what is best for either metric alone, and return the path from there."""
+        priced = PricedTables(found.oracle, found.bound_aim, found.constraint.ratio, found.sign)
+        found.judge(priced.free, price=0.0)
+        if found.sign > 0:
+            found.judge(maximise_labels(found.oracle, found.constraint.aim).table)
+        return cls(priced, found)
+
     def explore(self, bound: float) -> None:
         """Judge tables at all prices of a bound, to find out what can be kept at all."""
         price, counts = _FIRST_PRICE, self.priced.free_counts
         while price < _MAX_PRICE:
             table, (counts, by_labels) = self.priced.step(counts, bound, price)
-            self.found.judge(table, by_labels)
+            self.found.judge(table, by_labels, price)
             price *= 2.0
 
     def follow(self, bound: float) -> None:
@@ -183,13 +293,13 @@ class _Path:
         low, high = self.price / 4.0, self.price
         while high < _MAX_PRICE:
             table, (after, by_labels) = self.priced.step(counts, bound, high)
-            if self.found.keeps(self.found.judge(table, by_labels), bound):
+            if self.found.keeps(self.found.judge(table, by_labels, high), bound):
                 break
             low, high, counts = high, 2.0 * high, after
         for _ in range(_N_REFINED):
             middle = float(np.sqrt(low * high))
             table, (after, by_labels) = self.priced.step(counts, bound, middle)
-            if self.found.keeps(self.found.judge(table, by_labels), bound):
+            if self.found.keeps(self.found.judge(table, by_labels, middle), bound):
                 high = middle
             else:
                 low, counts = middle, after
@@ -199,16 +309,19 @@ class _Path:
 # --------------------------------------------------------------------------------------------------------- thresholds
 
 
-def _best_thresholds(oracle: LabelOracle, found: _Found, n_points: int) -> list[LabelTable]:
-    """Return the tables of the best threshold at each of the bounds, of one threshold for all labels."""
+def _best_thresholds(oracle: LabelOracle, found: _Found, n_points: int, bounds: Sequence[float]) -> list[LabelTable]:
+    """Return the tables of the best threshold of all labels at each of the bounds, or at evenly spaced ones."""
     levels = _levels(oracle)
     counts = _counts_above(oracle, levels)
     values, others = found.aim.by_label(counts), found.constraint.aim.by_label(counts)
     assert values is not None
     tight = found.sign * others
     best = np.lexsort((tight, values))[-1]
-    bounds = found.sign * np.linspace(others[best], others[np.argmax(tight)], n_points)
-    chosen = {int(np.lexsort((tight, np.where(tight >= bound - _SAME, values, -np.inf)))[-1]) for bound in bounds}
+    ends = np.linspace(others[best], others[np.argmax(tight)], max(n_points, 2))
+    chosen = {
+        int(np.lexsort((tight, np.where(tight >= found.sign * bound - _SAME, values, -np.inf)))[-1])
+        for bound in [*ends, *bounds]
+    }
     factors = np.ones(1) if oracle.factor is None else oracle.factor
     return [LabelTable(factors, np.full(factors.shape, -levels[place])) for place in sorted(chosen)]
 
