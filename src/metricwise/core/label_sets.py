@@ -13,6 +13,8 @@ __all__ = ["LabelSets"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+_MAX_ROWS_COMPARED = 1 << 14  # whose labels are compared together: more would take memory, and not be faster
+
 
 @dataclass(frozen=True, eq=False)
 class LabelSets:
@@ -64,24 +66,24 @@ class LabelSets:
             return self.sizes.astype(np.float64)
         return np.bincount(self.rows, label_weight[self.indices], minlength=self.n_rows).astype(np.float64)
 
-    @property
-    def _keys(self) -> IntArray:
-        """Numbers that tell rows and labels apart, ascending."""
-        keys = self.rows
-        keys *= self.n_labels
-        keys += self.indices
-        return keys
-
     def common(self, other: LabelSets) -> LabelSets:
         """Return the labels that each row has in both."""
-        keys, others = self._keys, other._keys
-        if len(others) == 0:
-            shared = np.zeros(len(keys), dtype=bool)
-        else:
-            place = np.minimum(np.searchsorted(others, keys), len(others) - 1)
-            shared = others[place] == keys
-        indptr = np.concatenate([[0], np.cumsum(shared)])[self.indptr]
+        shared = np.zeros(len(self.indices), dtype=bool)
+        for start in range(0, self.n_rows, _MAX_ROWS_COMPARED):
+            rows = slice(start, start + _MAX_ROWS_COMPARED)
+            keys, others = self._keys(rows), other._keys(rows)
+            if len(keys) and len(others):
+                place = np.minimum(np.searchsorted(others, keys), len(others) - 1)
+                shared[self.indptr[start] : self.indptr[start] + len(keys)] = others[place] == keys
+        indptr = np.append(0, np.cumsum(shared))[self.indptr]
         return LabelSets(indptr, self.indices[shared], self.n_labels)
+
+    def _keys(self, rows: slice) -> IntArray:
+        """Return numbers that tell rows and labels apart, ascending, for neighbouring rows."""
+        ends = self.indptr[rows.start : rows.stop + 1]
+        keys = np.repeat(np.arange(len(ends) - 1), np.diff(ends)) * self.n_labels
+        keys += self.indices[ends[0] : ends[-1]]
+        return keys
 
     @classmethod
     def joined(cls, parts: list[tuple[IntArray, LabelSets]], n_rows: int) -> LabelSets:

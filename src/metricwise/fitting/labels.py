@@ -121,11 +121,8 @@ class LabelProblem:
         """Weight of the true labels that are not stored, as far as labels are known."""
         if self.targets is None:
             return 0.0
-        marked = np.signbit(self.entries.values(self.entries.held_map))
-        if self.rows.weight is None:
-            return float(len(self.targets.indices) - np.count_nonzero(marked))
-        of_rows = np.repeat(self.rows.weight, np.diff(self.rows.indptr))
-        return float(self.rows.weight[self.targets.rows].sum() - of_rows[marked].sum())
+        block = self.rows.block(self.entries.values(self.entries.held_map))
+        return float(self.targets.count(self.rows.weight).sum() - kernels.label_sums(block)[:, 1].sum())
 
     def labels_true(self, rows: IntArray | None = None) -> FloatArray | None:
         """Return the true rows of each label, (M,), of all rows or of some."""
