@@ -3,6 +3,8 @@
 Its default start is random, which loses many iterations to labels that no row has; "top" is its own alternative.
 It gets float32, its own type, and probabilities or labels as the truth that it counts with.
 
+- Frank-Wolfe searches the length of a step over a thousand values, which takes most of its time. Its other search,
+  "ternary", is not used: it narrows towards the minimum, so that the rule stays what it was at the start.
 - Its rules are mixtures: a row draws one of the classifiers. `RandomizedWeightedClassifier.predict` draws row by row in
   Python and moves all later rows when a row without a budget is decided; `decide_mixture` makes the same draws, and
   decides the rows of one classifier at once.
