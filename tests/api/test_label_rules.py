@@ -343,3 +343,22 @@ def test_degenerate_aims_warn(world):
         with pytest.raises(UserWarning, match="alone"):
             mw.optimize(proba, y, "precision_micro")
         mw.optimize(proba, y, "precision_micro", labels_per_row=(3, 3))
+
+
+def test_the_scale_of_label_weights_does_not_matter(world):
+    proba, y = world
+    rng = np.random.default_rng(0)
+    weight = rng.random(30)
+    values = [mw.optimize(proba, y, "precision@3", output_weight=scale * weight).value for scale in (1.0, 7.0)]
+    assert values[0] == pytest.approx(values[1])
+    equal = mw.optimize(proba, y, "precision@3", output_weight=np.full(30, 5.0)).value
+    assert equal == pytest.approx(mw.optimize(proba, y, "precision@3").value)
+
+
+def test_a_bound_in_every_label_is_on_precision(world):
+    refused(
+        world,
+        "a bound in every label must be a lower one on precision",
+        labels_per_row=None,
+        subject_to="recall >= 0.2 in every label",
+    )

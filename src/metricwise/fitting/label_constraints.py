@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, argument
+from ..core.errors import InvalidParameter, argument, mention
 from ..core.label_sets import LabelSets
 from ..goals.labels import LabelConstraint
 from ..inference.labels import LabelJudge, standard_error
@@ -284,23 +284,21 @@ def _check_every_label(problem: LabelProblem, constraint: LabelConstraint, confi
     elif problem.budget.is_limited:
         problem_text = f"a bound in every label cannot be kept with {argument('labels_per_row')}, where labels compete"
         remedy = "leave one of them out, or bound the metric of all labels pooled"
-    elif np.isinf(constraint.low):
-        problem_text, remedy = "a bound in every label must be a lower one", "write 'precision >= 0.8 in every label'"
-    elif confidence is not None and not (_is_share(ratio) and problem.rows.weight is None):
-        problem_text = "with a confidence, a bound in every label is for precision and recall of rows without weights"
+    elif np.isinf(constraint.low) or not _is_precision(ratio):
+        # Other metrics are 0 for a label that is never predicted, so that rare labels would break their bound.
+        problem_text = "a bound in every label must be a lower one on precision"
+        remedy = "write 'precision >= 0.8 in every label', or bound the metric of all labels pooled"
+    elif confidence is not None and problem.rows.weight is not None:
+        problem_text = f"with a confidence, a bound in every label takes no {mention('sample_weight')}"
         remedy = f"pass {argument('confidence', None)}"
     if problem_text:
         raise InvalidParameter("subject_to", problem=f"{constraint.name!r}: {problem_text}", remedy=remedy)
 
 
-def _is_share(ratio: RatioTerms) -> bool:
-    """Whether a ratio is the share of hits among predicted or true rows."""
-    return (
-        ratio.has_hits_only
-        and ratio.denominator.hits == 0
-        and ratio.denominator.total == 0
-        and ((ratio.denominator.true == 0) != (ratio.denominator.predicted == 0))
-    )
+def _is_precision(ratio: RatioTerms) -> bool:
+    """Whether a ratio is the share of hits among predicted rows."""
+    hits, true, predicted, total = ratio.denominator
+    return ratio.has_hits_only and (hits, true, total) == (0.0, 0.0, 0.0) and predicted > 0
 
 
 def _kept_cuts(constraint: LabelConstraint, counts: LabelCounts, confidence: float | None) -> NDArray[np.bool_]:
@@ -310,8 +308,7 @@ def _kept_cuts(constraint: LabelConstraint, counts: LabelCounts, confidence: flo
         return np.asarray((values >= constraint.low - 1e-12) & (values <= constraint.high + 1e-12))
     from scipy.special import betainc
 
-    below = constraint.ratio.denominator
-    tried = counts.predicted if below.true == 0 else counts.true
+    tried = counts.predicted
     # The chance of so many hits or more if the share were just at the bound.
     chance = betainc(np.maximum(counts.hits, 1.0), np.maximum(tried - counts.hits, 0.0) + 1.0, constraint.low)
     return np.asarray(np.where(counts.hits >= 1, chance, 1.0) <= 1.0 - confidence)

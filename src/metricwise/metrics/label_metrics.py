@@ -121,7 +121,8 @@ class PrecisionAt(LabelMetric):
     ) -> LabelAim:
         """Return hits in all slots."""
         self.check_average(average)
-        return HitAim(self.k, self.name, weight)
+        relative = None if weight is None else weight / weight.mean()  # so that equal weights change nothing
+        return HitAim(self.k, self.name, relative)
 
 
 @dataclass(frozen=True)
