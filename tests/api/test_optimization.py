@@ -45,7 +45,11 @@ BAD = {
         "optimize: proba must be an array of numbers, got ndarray of comp",
     ),
     "proba dict": (({"a": 1}, B, "f1"), {}, "optimize: proba must be an array of numbers, got dict."),
-    "proba sparse": ((sp.csr_matrix(ML), YL, "f1"), {}, "optimize: proba must be a dense array"),
+    "proba sparse": (
+        (sp.csr_matrix(ML), YL[:, 0], "f1"),
+        {},
+        "optimize: y must be an indicator matrix of shape (N, M)",
+    ),
     "proba masked": (
         (np.ma.array(P, mask=B > 0), B, "f1"),
         {},

@@ -286,7 +286,10 @@ def test_files_are_checked():
         ({"classes": [[0, 1, 2], [0, 1]]}, "classes must be those of one output|multioutput must be"),
         ({"abstain_cost": "dear"}, "abstain_cost must be made of numbers"),
         ({"abstain_label": 2}, "abstain_label must not be one of the classes"),
-        ({"kind": "costs"}, "kind must be 'weighted', 'mixture', 'grouped', 'row_costs' or 'cut_points', got 'costs'"),
+        (
+            {"kind": "costs"},
+            "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', .* or 'label_sets', got 'costs'",
+        ),
         ({"more": 1}, "must have only the fields"),
     ):
         with pytest.raises(ValueError, match=message):

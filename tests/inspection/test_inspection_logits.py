@@ -54,7 +54,7 @@ CASES = {
         np.stack([Z, Z[::-1]], 1),
         np.stack([Y, Y[::-1]], 1),
         "f1",
-        {"average": "instance"},
+        {"average": "instance", "strategy": mw.Strategy(confusion="expected", recalibrate=True)},
     ),
 }
 

@@ -398,14 +398,12 @@ DRAWN = {"dask_frame": "the rule draws by row position, but the partitions of a 
 LIST_OF_FRAMES = {"dask_frame": "proba given as a list of Dask collections must hold Dask arrays, got data frames"}
 OF_ONE_TYPE = "the labels of an output must have a single type in"
 
-NO_TABLE = {
-    **dict.fromkeys(EXPORTS, "rule must not be a LabelSetRule, because the best set of labels of a row is found by"),
-    "report": "rule must decide all rows by the same losses, which a LabelSetRule does not",
-}
-MANY_LABELS = {
-    **dict.fromkeys(EXPORTS, "rule must not be a LabelRule, because exports do not support rules for very many labels"),
-    "report": "rule must decide all rows by the same losses, which a LabelRule does not",
-}
+NO_TABLE = dict.fromkeys(
+    EXPORTS, "rule must not be a LabelSetRule, because the best set of labels of a row is found by"
+)
+MANY_LABELS = dict.fromkeys(
+    EXPORTS, "rule must not be a LabelRule, because exports do not support rules for very many labels"
+)
 LIMITED = MANY_LABELS | dict.fromkeys(
     EXPORTS, r"rule must not be a LabelRule, because .* does not support labels_per_row, by which .*; use rule.predict"
 )

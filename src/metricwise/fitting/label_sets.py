@@ -20,13 +20,14 @@ from ..core.label_sets import LabelSets
 from ..core.notes import NoteKind, note_list
 from ..core.schema import second_is_positive
 from ..data.sources.memory import MemorySource
+from ..inference.label_summary import summarize_labels
 from ..metrics.label_aims import LabelCounts, MetricAim, set_metric
 from ..oracles.problem import FitStrategy, Problem
 from ..rules.label_sets import LabelSetRule
 from ..rules.metadata import RuleMetadata
 from ..solvers.labels import LabelSearch, baseline_table
 from ..solvers.result import Certificate, Outcome
-from .labels import EntryMap, LabelProblem, label_oracle, select_labels
+from .labels import EntryMap, LabelProblem, baseline_fit, label_oracle, select_labels
 from .metadata import metadata_of
 from .selection import describe_choice
 from .solving import FitTask, FittedRule
@@ -161,11 +162,13 @@ def better_sets(task: FitTask, fitted: FittedRule) -> FittedRule:
     value = problem.judge(0).value(problem.aim, fit.decide(problem))
     metadata = metadata_of(task.problem).updated(recipe=chosen.name, value=value, baseline=fitted.baseline)
     text = describe_choice(chosen.name, selection.gain, candidates, "Argmax")
+    counts, baseline = fit.count(problem), baseline_fit(problem).count(problem)
+    by_label = summarize_labels(problem.aim, counts, baseline, problem.rows.n_entries, problem.n_unstored)
     return replace(
         fitted,
         rule=fit.rule(problem, metadata, is_bounded=False),
         value=value,
-        confusion=fit.count(problem).confusion(),
+        confusion=counts.confusion(),
         certificate=Certificate(value),
         outcome=Outcome.LOCAL,
         notes=(*note_list(NoteKind.OUTCOME, _STATUS), *note_list(NoteKind.SELECTION, text)),
@@ -174,6 +177,7 @@ def better_sets(task: FitTask, fitted: FittedRule) -> FittedRule:
         value_on_new_rows=selection.value,
         threshold_range=None,
         candidates=candidates,
+        by_label=by_label,
     )
 
 
