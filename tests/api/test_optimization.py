@@ -48,7 +48,7 @@ BAD = {
     "proba sparse": (
         (sp.csr_matrix(ML), YL[:, 0], "f1"),
         {},
-        "optimize: y must be an indicator matrix of shape (N, M)",
+        "optimize: y must be an indicator matrix",
     ),
     "proba masked": (
         (np.ma.array(P, mask=B > 0), B, "f1"),

@@ -99,9 +99,7 @@ def test_steps_behind_a_link_and_of_a_full_loss():
 @pytest.mark.parametrize("average", ["micro", "macro", "instance"])
 def test_the_curve_of_several_outputs_goes_through_both_values(average):
     P, Y = worlds.binary((400, 3), a=0.6, b=2)
-    fixed = (
-        mw.Strategy(confusion="expected", recalibrate=True) if average == "instance" else None
-    )  # else sets of labels
+    fixed = mw.Strategy(confusion="expected", recalibrate=True) if average == "instance" else None  # or sets
     solution = mw.optimize(P, Y, "f1", average=average, record=["hamming_accuracy"], strategy=fixed)
     curve = solution.details.curve
     assert curve.kind == "step"
