@@ -7,6 +7,7 @@
 
 Features are TF-IDF of words; the model is a label tree of logistic regressions (omikuji, one tree), fitted to four of
 five folds. The 50 most probable labels of a row that are at least 0.0001 are stored. Rows are in random order.
+omikuji splits labels at random and takes no seed: files made again have other numbers, of the same quality.
 Needs ``apt-get`` of a Debian system, a connection to its archive, and omikuji (dependency group bench); nothing of the
 system is changed. Each set takes a few minutes.
 """
