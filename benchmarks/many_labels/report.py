@@ -314,7 +314,8 @@ def value_claim(name: str, goal: Goal, values: Values, ours: str, peer: str) -> 
     difference, error = values.difference(ours, peer)
     percent = 100 * values.gain(ours, peer)
     least = least_percent(name, goal) if ours != TOGETHER else None
-    kept = percent >= least if least is not None else difference >= -BEYOND_NOISE * error
+    noise = 0.0 if np.isnan(error) else BEYOND_NOISE * error  # of one split there is no error
+    kept = percent >= least if least is not None else difference >= -noise
     bound = f">= +{least} %" if least is not None else f">= -{BEYOND_NOISE} standard errors"
     return (
         f"{goal.title}: {ours} minus {peer}",
