@@ -32,7 +32,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _BASELINE = "The set of the most probable labels"
-_EXAMPLE_LABELS = 3
 
 
 @dataclass(frozen=True, eq=False)
