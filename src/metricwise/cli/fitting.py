@@ -330,7 +330,8 @@ def _print_solution(solution: Any) -> None:
         gain = "" if solution.gain is None else f", {title} {interval(solution.gain, difference=True)}"
         say(f"Estimated on new data (95 % intervals): {interval(new)}{gain}.")
     for result in solution.constraints:
-        sure = "" if result.confidence is None else f", satisfied on new data with confidence {result.confidence:.3g}"
+        verb = "satisfied" if result.guarantee is None else "guaranteed"
+        sure = "" if result.confidence is None else f", {verb} on new data with confidence {result.confidence:.3g}"
         say(f"{result.name}: {result.value:.4f} on the given rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
