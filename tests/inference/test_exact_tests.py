@@ -1,4 +1,4 @@
-"""Exact tests: p-values against SciPy, sequences of tests against a walk step by step, numbers of rows by simulation."""
+"""Exact tests: p-values against SciPy, sequences of tests step by step, numbers of rows by simulation."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,8 @@ def test_so_many_rows_prove_a_bound_as_often_as_said(bound, value, share):
 
 def test_a_tighter_bound_needs_more_rows():
     rows = [mw.rows_to_guarantee(0.9, value, share=0.2) for value in (0.99, 0.95, 0.92, 0.91)]
-    assert rows == sorted(rows) and rows[0] < 500 < 20_000 < rows[-1]
+    assert rows == sorted(rows)
+    assert rows[0] < 500 < 20_000 < rows[-1]
 
 
 @pytest.mark.parametrize(

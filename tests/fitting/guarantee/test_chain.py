@@ -1,7 +1,7 @@
 """Chains of thresholds: counts row by row, and the exact probability of a broken promise.
 
-Worlds have a few scores, each with a probability and a rate of positive labels. The probability that a chain certifies a
-threshold whose true precision is below the floor is computed by a Markov chain over rows and hits from threshold to
+Worlds have a few scores, each with a probability and a rate of positive labels. The probability that a chain certifies
+a threshold whose true precision is below the floor is computed by a Markov chain over rows and hits from threshold to
 threshold, and by enumerating all counts of small samples with the chain itself.
 """
 
@@ -294,6 +294,7 @@ def test_a_recall_is_certified_from_the_lowest_threshold_up():
     labels = (rng.random(500) < scores).astype(int)
     chain = certify(family_of(scores, labels), [Proportion(HIT, POSITIVE, 0.8, True)], rng.random(500), 0.05)
     n_certified = int(chain.certified.sum())
-    assert n_certified > 5 and chain.certified[:n_certified].all()
+    assert n_certified > 5
+    assert chain.certified[:n_certified].all()
     hits, n = (labels[scores > chain.thresholds[n_certified]].sum(), labels.sum())
     assert binom.sf(hits - 1, n, 0.8) > 0.05  # the next one is not proved

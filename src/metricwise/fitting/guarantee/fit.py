@@ -32,8 +32,10 @@ from ...rules.metadata import RuleMetadata
 from ...solvers.result import Outcome, SolverResult, count_rule
 from ...solvers.sweep import threshold_loss
 from ..by_group import rejoin_groups, split_by_group
+from ..constraints.resolve import InfeasibleConstraintsError
 from ..cut_points import count_cuts
 from ..metadata import metadata_of
+from ..samples import MAX_ROWS
 from ..solving import FitTask, FittedRule, present, solve
 from .chain import Chain, End, certify_thresholds, safest_end
 from .ladder import climb
@@ -49,11 +51,8 @@ _LADDER_SHARE = 0.3  # of the rows, which the rules of a ladder are fitted to
 _LEAST_TRIALS = 5  # of a proportion, from which the number of rows that may be enough is estimated
 
 
-class NotGuaranteedError(InvalidParameter):
+class NotGuaranteedError(InfeasibleConstraintsError):
     """Raised if no rule was certified to keep the constraints."""
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__("subject_to", problem=problem, remedy=remedy, owner="subject_to")
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def _in_memory(problem: Problem) -> InMemory:
             remedy="raise the memory limit, or pass a random sample of the rows",
         )
     rows = problem.sample(problem.n_rows, 0)
-    if rows.source.rows.copies() is not None:
+    if problem.sample(MAX_ROWS, 0).source.rows.copies() is not None:
         raise InvalidParameter(
             "guarantee",
             problem=f"{argument('guarantee', 'exact')} needs independent rows, but some are exact copies of others",
@@ -123,30 +122,35 @@ def _certify(task: FitTask, piece: Piece, recipe: FitStrategy, delta: float, rng
         others, tested = piece.take(placing).family.score, piece.take(tested_rows)
     else:
         others, tested = piece.unlabelled, piece
-    chain = _test_thresholds(tested, safest, others, delta)
-    position = _best(tested.rows, chain.cells, chain.certified)
+    chain, position = _test_thresholds(tested, safest, others, delta)
     if position is None:
         raise _not_guaranteed(task, piece, tested.rows.n_rows, chain.cells)
     threshold = float(chain.thresholds[position])
-    unit = threshold if piece.rows.schema.input.is_logits and piece.rows.schema.n_extra == 0 else None
-    return _Certified(tested, len(chain.thresholds), _threshold_loss(piece, threshold), threshold=unit)
+    in_unit = threshold if _has_cut_points(piece) else None
+    return _Certified(tested, len(chain.thresholds), _threshold_loss(piece, threshold), threshold=in_unit)
 
 
-def _test_thresholds(tested: Piece, ends: Sequence[End], others: FloatArray, delta: float) -> Chain:
-    """Test thresholds on sorted scores, or loss by loss where rounding makes rules decide otherwise."""
+def _has_cut_points(piece: Piece) -> bool:
+    """Whether thresholds are compared in the unit of the rows."""
+    return piece.rows.schema.input.is_logits and piece.rows.schema.n_extra == 0
 
-    def by_losses(thresholds: FloatArray, group: int | None) -> NDArray[np.int64]:
+
+def _test_thresholds(tested: Piece, ends: Sequence[End], others: FloatArray, delta: float) -> tuple[Chain, int | None]:
+    """Return tested thresholds and the position of the best; tested rule by rule if rounding decides otherwise."""
+
+    def by_losses(thresholds: FloatArray, group: int | None = None) -> NDArray[np.int64]:
         losses = [_threshold_loss(tested, threshold) for threshold in thresholds.tolist()]
         return tested.count_losses(losses, None, group)
 
     arguments = tested.rows.n_rows, tested.proportions, ends, others, delta
     chain = certify_thresholds(tested.family.count, *arguments)
-    schema = tested.rows.schema
-    if schema.input.is_logits and schema.n_extra == 0:
-        return chain
-    certified = np.flatnonzero(chain.certified)
-    exact = by_losses(chain.thresholds[certified], None) if len(certified) else chain.cells[certified]
-    return chain if np.array_equal(exact, chain.cells[certified]) else certify_thresholds(by_losses, *arguments)
+    position = _best(tested.rows, chain.cells, chain.certified)
+    if position is None or _has_cut_points(tested):
+        return chain, position
+    if not np.array_equal(by_losses(chain.thresholds[[position]])[0], chain.cells[position]):
+        chain = certify_thresholds(by_losses, *arguments)
+        position = _best(tested.rows, chain.cells, chain.certified)
+    return chain, position
 
 
 def _threshold_loss(piece: Piece, threshold: float) -> Loss:
@@ -219,9 +223,8 @@ def _not_guaranteed(task: FitTask, piece: Piece, n_tested: int, cells: NDArray[n
         if enough is None
         else (f"; by these rows, some {_rounded(max(enough, 2 * piece.rows.n_rows)):,} may be enough")
     )
-    return NotGuaranteedError(
-        said, f"loosen a bound, pass more labelled rows, or leave {mention('guarantee')} out for about this confidence"
-    )
+    remedy = f"loosen a bound, pass more labelled rows, or leave {mention('guarantee')} out for about this confidence"
+    return NotGuaranteedError(f"{said}; {remedy}.")
 
 
 def _rows_enough(
