@@ -177,6 +177,7 @@ class Feasible:
         shape = (0, len(objective.grouping.share), objective.width, objective.width)
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
+        self.local: list[tuple[int, HalfSpace]] = []  # of bounds that are not convex, by their gradients
         self.never_empty = False
         self.effort = Effort.FULL
         self.prices: FloatArray | None = None
@@ -211,7 +212,7 @@ class Feasible:
 
     def narrow(self, limits: ConstraintSystem) -> None:
         """Keep other bounds on the same metrics from now on."""
-        self.limits, self.tangents, self.never_empty, self._rows = limits, [], False, None
+        self.limits, self.tangents, self.local, self.never_empty, self._rows = limits, [], [], False, None
 
     # ---------------------------------------------------------------------------------------------- rules asked for
 
@@ -253,14 +254,19 @@ class Feasible:
 
     @property
     def rows(self) -> list[tuple[int, HalfSpace]]:
-        """Half-spaces, each with the constraint that it is of: those of linear ones and ratios, and tangents so far.
+        """Half-spaces, each with the constraint that it is of: of linear ones and ratios, of gradients, and tangents.
 
         Those that no bound moves are of none, -1.
         """
         if self._rows is None:
             self._rows = [(q, space) for q, bound in enumerate(self.limits.constraints) for space in bound.half_spaces]
             self._rows += [(-1, space) for bound in self.limits.constraints for space in self._helpers(bound)]
-        return self._rows + self.tangents
+        return self._rows + self.local + self.tangents
+
+    def linearised(self, judged: FloatArray) -> list[tuple[int, HalfSpace]]:
+        """Return the half-spaces of bounds that are not convex, by their gradients at a confusion (M, K, K)."""
+        bounds = enumerate(self.limits.constraints)
+        return [(q, space) for q, bound in bounds if not bound.convex for space in bound.linearised(judged)]
 
     def _helpers(self, bound: PooledConstraint | GroupGap) -> tuple[HalfSpace, ...]:
         """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
@@ -367,7 +373,7 @@ class Feasible:
                 if not self._tangents_at(point):
                     return point
                 continue
-            if step >= self._n_steps or not self._grow(prices, step):
+            if step >= self.n_steps or not self.grow(prices, step):
                 break
         raise InfeasibleError(self.point(weights, np.inf, np.zeros(len(self.limits.constraints))))
 
@@ -391,7 +397,7 @@ class Feasible:
         weights = (np.arange(len(kept)) == values.argmax()).astype(np.float64)[:, None]
         return self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
 
-    def _grow(self, prices: FloatArray, step: int) -> bool:
+    def grow(self, prices: FloatArray, step: int) -> bool:
         """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""
         spaces = [space.A for _, space in self.rows]
         nothing = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
@@ -420,15 +426,16 @@ class Feasible:
         return np.asarray(2.0 ** (0.25**step * powers))
 
     @property
-    def _n_steps(self) -> int:
+    def n_steps(self) -> int:
         """How often a search may ask for rules."""
         return {Effort.KNOWN: 0, Effort.ROUGH: _ROUGH_STEPS}.get(self.effort, _STEPS)
 
     def explore(self, systems: Sequence[ConstraintSystem]) -> None:
         """Ask for rules that are best under other bounds on the same metrics, at multipliers of all sizes."""
-        aim, before, losses = self._rough_slope(), self.limits, []
+        aim, before, local, losses = self._rough_slope(), self.limits, self.local, []
         for system in systems:
             self.narrow(system)
+            self.local = local  # whose slopes are near enough
             spaces = [space.A for _, space in self.rows]
             sizes = np.array([max(float(np.abs(A).sum()), _SAME) for A in spaces])
             prices = float(np.abs(aim).sum()) / sizes
@@ -446,7 +453,7 @@ class Feasible:
             weights, value, prices = self.solve(cuts)
             point = self.point(weights, bound, np.zeros(len(self.limits.constraints)))
             better = False
-            if step < self._n_steps:
+            if step < self.n_steps:
                 better, bound = self._ask_around(cuts, prices, step, bound, value + gap)
             more = [] if refine is None else refine(point)
             cuts += more
@@ -489,7 +496,7 @@ class Feasible:
         """Cut off a point that violates a bound on a concave metric; say whether there was one."""
         violated = False
         for q, bound in enumerate(self.limits.constraints):
-            if not bound.half_spaces and not bound.keeps(point.judged, self.tol):
+            if bound.convex and not bound.half_spaces and not bound.keeps(point.judged, self.tol):
                 self.tangents.append((q, bound.tangent(point.judged)))
                 violated = True
         return violated
