@@ -181,6 +181,7 @@ class Feasible:
         self.never_empty = False
         self.effort = Effort.FULL
         self.prices: FloatArray | None = None
+        self.last: Point | None = None  # the last local optimum, where bounds are not convex
         self._rows: list[tuple[int, HalfSpace]] | None = None
         self._basis: IntArray | None = None
         first = _first_losses(objective, self.blocks.n_blocks) + self._first_trade_offs(guess)
@@ -502,8 +503,8 @@ class Feasible:
         return violated
 
 
-def maximise(feasible: Feasible) -> Point:
-    """Return the best mixture that keeps the constraints, by what the aim is.
+def maximise(feasible: Feasible, start: Point | None = None) -> Point:
+    """Return the best mixture that keeps the constraints, by what the aim is, from a `start` that keeps them if given.
 
     Linear aims and minima of linear ones are one programme; a ratio of one confusion is Dinkelbach's iteration around
     it, exact as well; concave aims are cut by tangents. Sums of ratios, and all other aims, are climbed from a point
@@ -511,16 +512,16 @@ def maximise(feasible: Feasible) -> Point:
 
     Nothing predicted keeps no bound on a ratio that is 0/0 then. Where that would be best, at least a little is.
     """
-    point = _maximise(feasible)
+    point = _maximise(feasible, start)
     if not feasible.never_empty and feasible.limits.empty(point.judged):
         feasible.reset_empty()
-        point = _maximise(feasible)
+        point = _maximise(feasible, None)
     return point
 
 
-def _maximise(feasible: Feasible) -> Point:
+def _maximise(feasible: Feasible, start: Point | None) -> Point:
     objective = feasible.objective
-    start = feasible.start()
+    start = feasible.start() if start is None else start
     ratio = objective.ratio
     alone = objective.grouping.n_groups == 1 or objective.grouping.least
     transformed = any(isinstance(metric, Increasing) for _, metric in objective.bound)

@@ -24,7 +24,8 @@ _LINEARISED = {Effort.KNOWN: 4, Effort.ROUGH: 3, Effort.CAUTIOUS: 12, Effort.FUL
 _CUTS = 4  # of points that do not keep the constraints, before no better one is expected
 _GRID = np.linspace(0.0, 1.0, 33)
 _ZOOMS = 2
-_LITTLE = 1e-6  # of the value, by which a step must improve it
+_LITTLE = 1e-6  # of the value, by which a step must improve it;
+_ROUGH_LITTLE = 1e-4  # where margins are sought or resamples are fitted: less drowns in sampling error
 _TOL = 1e-9  # to which bounds that are not convex are kept
 _RATIO_TOL, _CONVEX_TOL = 1e-4, 1e-7  # to which a programme keeps its rows: a ratio of little is as exact as that
 _RESTARTS = 3  # rules of the least violation from which one is sought that keeps the constraints
@@ -36,18 +37,28 @@ def best_mixture(feasible: Feasible) -> Point:
     if feasible.limits.convex:
         return maximise(feasible)
     ends = [_climbed(feasible, start) for start in _starts(feasible)]
-    return max(ends, key=lambda point: point.value)
+    feasible.last = max(ends, key=lambda point: point.value)
+    return feasible.last
 
 
 def _starts(feasible: Feasible) -> list[Point]:
-    """Points that keep the constraints: the best rule asked for, and the one with most to spare."""
+    """Points that keep the constraints: the best rule asked for, and the one with most to spare.
+
+    Or the best on the way from that to the last local optimum, which may have kept other bounds.
+    """
     kept = np.flatnonzero(feasible.limits.kept(feasible.judged).all(axis=-1))
     if len(kept) == 0:
         return [_restored(feasible)]
-    best = int(kept[feasible.values(feasible.aim[kept]).argmax()])
-    safest = int(kept[_to_spare(feasible, feasible.judged[kept]).argmax()])
-    several = feasible.effort >= Effort.FULL
-    return [_pure(feasible, t) for t in dict.fromkeys([best, safest] if several else [best])]
+    best, safest = _pure(feasible, int(kept[feasible.values(feasible.aim[kept]).argmax()])), _safest(feasible, kept)
+    if feasible.last is not None:
+        safest = _between(feasible, safest, feasible.last)
+    several = [best, safest]
+    return several if feasible.effort >= Effort.FULL else [max(several, key=lambda point: point.value)]
+
+
+def _safest(feasible: Feasible, kept: NDArray[np.intp]) -> Point:
+    """The rule with most to spare, of those at positions among the rules asked for."""
+    return _pure(feasible, int(kept[_to_spare(feasible, feasible.judged[kept]).argmax()]))
 
 
 def _pure(feasible: Feasible, position: int) -> Point:
@@ -66,9 +77,10 @@ def _to_spare(feasible: Feasible, judged: FloatArray) -> FloatArray:
 
 def _climbed(feasible: Feasible, point: Point) -> Point:
     """Climb from a point that keeps the constraints to a local optimum among such points."""
+    little = _LITTLE if feasible.effort >= Effort.FULL else _ROUGH_LITTLE
     for _ in range(_LINEARISED[feasible.effort]):
         better = _improved(feasible, point)
-        if better.value <= point.value + _LITTLE:
+        if better.value <= point.value + little:
             return max(point, better, key=lambda candidate: candidate.value)
         point = better
     return point
@@ -79,21 +91,17 @@ def _improved(feasible: Feasible, point: Point) -> Point:
     feasible.local = feasible.linearised(point.judged)
     for _ in range(_CUTS):
         try:
-            ahead = maximise(feasible)
-        except InfeasibleError:  # by rounding: the point itself keeps all rows
+            ahead = maximise(feasible, point)
+        except InfeasibleError:  # nothing but what is 0/0 keeps all rows
             return point
-        best = max((_between(feasible, other, ahead) for other in (point, *_safest(feasible))), key=lambda p: p.value)
+        kept = np.flatnonzero(feasible.limits.kept(feasible.judged).all(axis=-1))
+        others = [point, _safest(feasible, kept)] if len(kept) else [point]
+        best = max((_between(feasible, other, ahead) for other in others), key=lambda between: between.value)
         if best.value > point.value + _LITTLE:
             return best
         if not _cut(feasible, ahead, point):
             return replace(point, prices=ahead.prices)
     return point
-
-
-def _safest(feasible: Feasible) -> list[Point]:
-    """The rule asked for that keeps the constraints with most to spare, if one does."""
-    kept = np.flatnonzero(feasible.limits.kept(feasible.judged).all(axis=-1))
-    return [_pure(feasible, int(kept[_to_spare(feasible, feasible.judged[kept]).argmax()]))] if len(kept) else []
 
 
 def _between(feasible: Feasible, point: Point, ahead: Point) -> Point:

@@ -302,6 +302,24 @@ class Search:
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
 
     @property
+    def asked_for(self) -> FloatArray:
+        """The confusions (R, M, K, K) of all rules asked for, as constraints are counted.
+
+        Of several pieces, the first rule of the others stands beside each rule of one.
+        """
+        n_outputs, width = self.judge.priors.shape
+        first = np.zeros((n_outputs, width, width))
+        for outputs, _, piece in self.pieces:
+            first[outputs] = piece.feasible.judged[0]
+        parts = []
+        for outputs, _, piece in self.pieces:
+            judged = piece.feasible.judged
+            part = np.repeat(first[None], len(judged), axis=0)
+            part[:, outputs] = judged
+            parts.append(part)
+        return np.concatenate(parts)
+
+    @property
     def compares_known(self) -> bool:
         """Whether margins can be found among the rules that were asked for.
 
