@@ -14,11 +14,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.losses import Loss
 from .constrained import Effort, Feasible, InfeasibleError, Point, maximise
 
 FloatArray = NDArray[np.float64]
 
-__all__ = ["best_mixture"]
+__all__ = ["best_mixture", "scattered_losses"]
 
 _LINEARISED = {Effort.KNOWN: 4, Effort.ROUGH: 3, Effort.CAUTIOUS: 12, Effort.FULL: 30, Effort.THOROUGH: 30}
 _CUTS = 4  # of points that do not keep the constraints, before no better one is expected
@@ -30,6 +31,15 @@ _TOL = 1e-9  # to which bounds that are not convex are kept
 _RATIO_TOL, _CONVEX_TOL = 1e-4, 1e-7  # to which a programme keeps its rows: a ratio of little is as exact as that
 _RESTARTS = 3  # rules of the least violation from which one is sought that keeps the constraints
 _RESTORING = 20
+_SCATTERED = 48  # rules of random class weights,
+_SPREAD = 1.0  # whose logarithms have this standard deviation
+
+
+def scattered_losses(n_blocks: int, width: int) -> list[Loss]:
+    """Return losses of random class weights, one for all blocks each: where local searches may begin, too."""
+    weights = np.exp(_SPREAD * np.random.default_rng(0).normal(size=(_SCATTERED, 1, width)))
+    losses = [Loss(diagonal=np.repeat(-each, n_blocks, axis=0), offset=np.zeros((n_blocks, width))) for each in weights]
+    return losses if n_blocks == 1 else [Loss(full=loss.tensor()) for loss in losses]
 
 
 def best_mixture(feasible: Feasible) -> Point:
@@ -42,18 +52,18 @@ def best_mixture(feasible: Feasible) -> Point:
 
 
 def _starts(feasible: Feasible) -> list[Point]:
-    """Points that keep the constraints: the best rule asked for, and the one with most to spare.
+    """Points that keep the constraints: the best rule asked for, and the best on the way to it from the safest.
 
-    Or the best on the way from that to the last local optimum, which may have kept other bounds.
+    Or on the way to the last local optimum, which may have kept other bounds.
     """
     kept = np.flatnonzero(feasible.limits.kept(feasible.judged).all(axis=-1))
     if len(kept) == 0:
         return [_restored(feasible)]
-    best, safest = _pure(feasible, int(kept[feasible.values(feasible.aim[kept]).argmax()])), _safest(feasible, kept)
-    if feasible.last is not None:
-        safest = _between(feasible, safest, feasible.last)
-    several = [best, safest]
-    return several if feasible.effort >= Effort.FULL else [max(several, key=lambda point: point.value)]
+    best = _pure(feasible, int(kept[feasible.values(feasible.aim[kept]).argmax()]))
+    between = _between(feasible, _safest(feasible, kept), best if feasible.last is None else feasible.last)
+    if feasible.effort >= Effort.FULL and between.value != best.value:
+        return [best, between]
+    return [max(best, between, key=lambda point: point.value)]
 
 
 def _safest(feasible: Feasible, kept: NDArray[np.intp]) -> Point:

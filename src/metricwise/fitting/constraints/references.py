@@ -85,4 +85,4 @@ def spread_references(references: Sequence[Reference], block: IntArray, width: i
         tensor = reference.loss.tensor()
         alone.append(Loss(full=tensor[np.zeros(n_blocks, dtype=np.intp)]))
         together[block[reference.outputs]] = tensor
-    return [*alone, Loss(full=together)]
+    return [*alone, Loss(full=together)] if alone else []

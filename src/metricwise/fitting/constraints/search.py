@@ -21,7 +21,7 @@ from ...inference.confidence_limits import SampledGap, SampledMetric, sample_con
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
 from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point
-from ...solvers.constrained_local import best_mixture
+from ...solvers.constrained_local import best_mixture, scattered_losses
 from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
@@ -97,8 +97,9 @@ class _Piece:
             blocks = feasible.blocks
             losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
             feasible.add(losses, *feasible.ask(losses))
-        if self.references:
-            losses = spread_references(self.references, feasible.blocks.block, self.objective.width)
+        if not self.limits.convex:
+            blocks, width = feasible.blocks, self.objective.width
+            losses = spread_references(self.references, blocks.block, width) + scattered_losses(blocks.n_blocks, width)
             feasible.add(losses, *feasible.ask(losses))
         return feasible
 
