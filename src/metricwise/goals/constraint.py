@@ -170,7 +170,8 @@ class BoundConstraint:
     def convex(self) -> bool:
         """Whether the confusions that keep it are a convex set: of a concave metric, those that keep a lower bound."""
         form = self.form
-        return isinstance(form, (Linear, FractionalLinear)) or (form.traits.concave and np.isinf(self.constraint.high))
+        floor_of_concave = form.traits.concave and bool(np.isinf(self.constraint.high))
+        return isinstance(form, (Linear, FractionalLinear)) or floor_of_concave
 
     @property
     def extent(self) -> tuple[float, float]:

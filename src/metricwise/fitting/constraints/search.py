@@ -186,7 +186,7 @@ class _Piece:
             if threshold is not None:
                 self.feasible.add(threshold.losses, threshold.confusion[None], threshold.confusion[None])
         lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
-        n_repairs = 0 if not lucky else 1 if limits.levels else MAX_REPAIRS  # levels are many
+        n_repairs = 0 if not lucky else 1 if limits.levels or not limits.convex else MAX_REPAIRS  # levels are many
         point = best_by_labels(self.feasible, n_repairs)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
