@@ -182,6 +182,7 @@ class Feasible:
         self.effort = Effort.FULL
         self.prices: FloatArray | None = None
         self.last: Point | None = None  # the last local optimum, where bounds are not convex
+        self._counted: dict[int, FloatArray] = {}  # metrics of such bounds for the rules asked for, by their forms
         self._rows: list[tuple[int, HalfSpace]] | None = None
         self._basis: IntArray | None = None
         first = _first_losses(objective, self.blocks.n_blocks) + self._first_trade_offs(guess)
@@ -390,13 +391,34 @@ class Feasible:
         """The best of the rules asked for that keeps the constraints by itself; None of several blocks."""
         if self.blocks.n_blocks > 1:
             return None
-        kept = np.all(self.limits.kept(self.judged), axis=-1)
+        kept = self.kept_alone
         if not kept.any():
             return None
         values = np.full(len(kept), -np.inf)
         values[kept] = self.values(self.aim[kept])
         weights = (np.arange(len(kept)) == values.argmax()).astype(np.float64)[:, None]
         return self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
+
+    @property
+    def kept_alone(self) -> NDArray[np.bool_]:
+        """Which of the rules asked for keep the constraints by themselves, in all blocks, (T,)."""
+        kept = np.ones(len(self.judged), dtype=bool)
+        for bound in self.limits.constraints:
+            if bound.convex:
+                kept &= bound.keeps(self.judged)
+            else:
+                kept &= self.to_spare(bound) >= -_SAME
+        return kept
+
+    def to_spare(self, bound: PooledConstraint | GroupGap) -> FloatArray:
+        """Return by how much each of the rules asked for keeps a bound that is not convex, (T,)."""
+        assert isinstance(bound, PooledConstraint)
+        key = id(bound.bound.metric)  # which narrower bounds share
+        counted = self._counted.get(key, np.empty(0))
+        if len(counted) < len(self.judged):
+            counted = np.concatenate([counted, bound.value(self.judged[len(counted) :])])
+            self._counted[key] = counted
+        return np.minimum(counted - bound.constraint.low, bound.constraint.high - counted)
 
     def grow(self, prices: FloatArray, step: int) -> bool:
         """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""

@@ -56,7 +56,7 @@ def _starts(feasible: Feasible) -> list[Point]:
 
     Or on the way to the last local optimum, which may have kept other bounds.
     """
-    kept = np.flatnonzero(feasible.limits.kept(feasible.judged).all(axis=-1))
+    kept = np.flatnonzero(feasible.kept_alone)
     if len(kept) == 0:
         return [_restored(feasible)]
     best = _pure(feasible, int(kept[feasible.values(feasible.aim[kept]).argmax()]))
@@ -68,7 +68,9 @@ def _starts(feasible: Feasible) -> list[Point]:
 
 def _safest(feasible: Feasible, kept: NDArray[np.intp]) -> Point:
     """The rule with most to spare, of those at positions among the rules asked for."""
-    return _pure(feasible, int(kept[_to_spare(feasible, feasible.judged[kept]).argmax()]))
+    bounds = [bound for bound in feasible.limits.constraints if not bound.convex]
+    to_spare = np.min([feasible.to_spare(bound)[kept] for bound in bounds], axis=0)
+    return _pure(feasible, int(kept[to_spare.argmax()]))
 
 
 def _pure(feasible: Feasible, position: int) -> Point:
@@ -76,13 +78,6 @@ def _pure(feasible: Feasible, position: int) -> Point:
     weights = np.zeros((len(feasible.losses), feasible.blocks.n_blocks))
     weights[position] = 1.0
     return feasible.point(weights, np.inf, np.zeros(len(feasible.limits.constraints)))
-
-
-def _to_spare(feasible: Feasible, judged: FloatArray) -> FloatArray:
-    """By how much the nearest of the bounds that are not convex is kept, (...), by confusions (..., M, K, K)."""
-    bounds = [bound for bound in feasible.limits.constraints if not bound.convex]
-    values = [(bound.value(judged), bound.constraint) for bound in bounds]
-    return np.min([np.minimum(value - ends.low, ends.high - value) for value, ends in values], axis=0)
 
 
 def _climbed(feasible: Feasible, point: Point) -> Point:
@@ -104,9 +99,10 @@ def _improved(feasible: Feasible, point: Point) -> Point:
             ahead = maximise(feasible, point)
         except InfeasibleError:  # nothing but what is 0/0 keeps all rows
             return point
-        kept = np.flatnonzero(feasible.limits.kept(feasible.judged).all(axis=-1))
+        kept = np.flatnonzero(feasible.kept_alone)
         others = [point, _safest(feasible, kept)] if len(kept) else [point]
-        best = max((_between(feasible, other, ahead) for other in others), key=lambda between: between.value)
+        ends = [_between(feasible, other, ahead, point.value) for other in others]
+        best = max(ends, key=lambda between: between.value)
         if best.value > point.value + _LITTLE:
             return best
         if not _cut(feasible, ahead, point):
@@ -114,17 +110,20 @@ def _improved(feasible: Feasible, point: Point) -> Point:
     return point
 
 
-def _between(feasible: Feasible, point: Point, ahead: Point) -> Point:
-    """The best point that keeps the constraints between one that does and one that need not."""
+def _between(feasible: Feasible, point: Point, ahead: Point, above: float = -np.inf) -> Point:
+    """The best point that keeps the constraints between one that does and one that need not, if it is above a value."""
     before = _padded(feasible, point)
     direction = _padded(feasible, ahead) - before
     low, high, best = 0.0, 1.0, 0.0
     for _ in range(_ZOOMS):
         steps = low + (high - low) * _GRID
         spread = steps[:, None, None, None]
-        kept = _keeps(feasible, point.judged + spread * (ahead.judged - point.judged))
         values = feasible.values(point.aim + spread * (ahead.aim - point.aim))
-        best = float(steps[np.where(kept, values, -np.inf).argmax()]) if kept.any() else 0.0
+        worth = np.flatnonzero(values > above)  # of the others nobody asks what they keep
+        kept = worth[_keeps(feasible, point.judged + spread[worth] * (ahead.judged - point.judged))]
+        if len(kept) == 0:
+            break
+        best = float(steps[kept[values[kept].argmax()]])
         width = (high - low) / (len(_GRID) - 1)
         low, high = max(best - width, 0.0), min(best + width, 1.0)
     return feasible.point(before + best * direction, np.inf, ahead.prices)
