@@ -55,7 +55,7 @@ def test_what_is_convex_in_truth_is_solved_exactly(name, aim):
 @pytest.mark.parametrize("name", ["macro_f1", "mcc", "macro_jaccard", "weighted_f1"])
 @pytest.mark.parametrize("aim", ["recall", "f1", "g_mean", "macro_f1"])
 def test_no_weight_rule_of_a_tiny_problem_is_better(name, aim):
-    """All distinct decisions of class weights on nine rows: no mixture is worse, and one single rule of four at most."""
+    """All decisions of class weights on nine rows: no mixture is worse, and one single rule of four at most."""
     aims = {"recall": metrics.Recall(index=2), "f1": metrics.FBeta(index=0)}
     grid = np.geomspace(0.02, 50, 40)
     weights = np.stack([np.ones(1600), np.repeat(grid, 40), np.tile(grid, 40)], axis=1)

@@ -1,6 +1,7 @@
 """Constraints: bounds on a metric, or on its gap between two groups, as half-spaces of confusion tensors.
 
-A bound on a metric that is neither a ratio nor concave has none, but those of its gradient at a point. Must not know how constraints are satisfied, nor rows.
+A bound on a metric that is neither a ratio nor concave has none, but those of its gradient at a point. Must not know
+how constraints are satisfied, nor rows.
 """
 
 from __future__ import annotations

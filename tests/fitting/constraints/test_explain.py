@@ -52,10 +52,12 @@ def test_what_is_said_to_be_found_can_be_asked_for(kind, aim, text, options):
 
 @pytest.mark.slow
 def test_what_no_rule_satisfies_is_said_of_convex_bounds():
-    with pytest.raises(ValueError, match="no rule satisfies 'accuracy >= 0.999' on the given rows"):
+    with pytest.raises(ValueError, match=r"no rule satisfies 'accuracy >= 0\.999' on the given rows"):
         mw.optimize(*worlds.multiclass(), "macro_f1", subject_to="accuracy >= 0.999 and mcc >= 0.1", confidence=None)
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.71289, 0.712), (0.0, 0.0), (-0.1231, -0.124), (12.349, 12.3), (0.5, 0.5)])
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.71289, 0.712), (0.0, 0.0), (-0.1231, -0.124), (12.349, 12.3), (0.5, 0.5)]
+)
 def test_values_are_rounded_down(value, said):
     assert _rounded_down(value) == pytest.approx(said, abs=1e-12)

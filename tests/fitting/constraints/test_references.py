@@ -36,7 +36,9 @@ def test_labels_are_counted_beside_another_recipe():
 
 
 def test_references_of_outputs_stand_in_their_blocks():
-    first, second = (Reference(Loss(full=np.full((1, 2, 2), value)), np.array([m])) for m, value in enumerate((1.0, 2.0)))
+    first, second = (
+        Reference(Loss(full=np.full((1, 2, 2), value)), np.array([m])) for m, value in enumerate((1.0, 2.0))
+    )
     alone, other, together = spread_references([first, second], np.array([0, 1, 2]), 2)
     assert (alone.tensor() == 1.0).all()
     assert (other.tensor() == 2.0).all()

@@ -1,4 +1,4 @@
-"""Bounds that are not convex (macro-F1, MCC, functions) on ``optimize``, against every threshold, random losses, SciPy."""
+"""Bounds that are not convex (macro-F1, MCC, functions), against every threshold, random losses and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -170,6 +170,7 @@ def test_beside_abstentions(metric):
     assert value >= 0.2
 
 
+@pytest.mark.slow
 def test_functions_of_a_confusion_matrix_and_of_labels():
     proba, y = worlds.multiclass(300)
 
@@ -186,7 +187,8 @@ def test_functions_of_a_confusion_matrix_and_of_labels():
     assert rule.predict(proba).shape == (300,)
 
 
-@pytest.mark.filterwarnings("ignore:.*Too few labels")
+@few_labels
+@pytest.mark.slow
 def test_estimators_and_frontiers():
     X, y = worlds.features(300)
     model = mw.MetricOptimalClassifierCV(LogisticRegression(), metric="recall", subject_to="mcc >= 0.2").fit(X, y)

@@ -38,7 +38,8 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
         if not limits.convex:
             reached = _best_found(search, limits, ConstraintSystem())
             if reached:
-                return f"no rule was found that satisfies {name} {where}: {reached}; loosen the bound, or use a better model."
+                said = f"no rule was found that satisfies {name} {where}: {reached}"
+                return f"{said}; loosen the bound, or use a better model."
         elif not _can_be_kept(search, limits):
             end = _furthest(search, limits, ConstraintSystem())
             return f"no rule satisfies {name} {where}{end}; loosen the bound, or use a better model."
@@ -59,9 +60,7 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
     return f"{said}; loosen a bound."
 
 
-def _not_found_together(
-    search: Search, promises: Sequence[ConstraintSystem], names: Sequence[str], where: str
-) -> str:
+def _not_found_together(search: Search, promises: Sequence[ConstraintSystem], names: Sequence[str], where: str) -> str:
     """Say that no rule was found that satisfies all constraints, and how far one that is not convex gets."""
     said = f"no rule was found that satisfies {_listed(names)}{' together' if len(names) > 1 else ''} {where}"
     for q in reversed([q for q, limits in enumerate(promises) if not limits.convex]):

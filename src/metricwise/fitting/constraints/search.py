@@ -85,6 +85,7 @@ class _Piece:
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_constraints(constraints, problem.schema, self.judge)
         self.guess: FloatArray | None = None  # of the multipliers
+        self.likely: list[Loss] | None = None  # of blocks, that are good on other rows, where bounds are not convex
         self.levels: Levels | None = None  # the last that were found, near which the next ones are
 
     @cached_property
@@ -99,7 +100,8 @@ class _Piece:
             feasible.add(losses, *feasible.ask(losses))
         if not self.limits.convex:
             blocks, width = feasible.blocks, self.objective.width
-            losses = spread_references(self.references, blocks.block, width) + scattered_losses(blocks.n_blocks, width)
+            losses = spread_references(self.references, blocks.block, width)
+            losses += scattered_losses(blocks.n_blocks, width) if self.likely is None else self.likely
             feasible.add(losses, *feasible.ask(losses))
         return feasible
 
@@ -107,6 +109,14 @@ class _Piece:
     def references(self) -> list[Reference]:
         """Rules that are best by metrics whose bounds are not convex, where such a search begins."""
         return find_references(self.problem, self.recipe, self.settings, self.oracle.link, self.limits)
+
+    def start_from(self, other: _Piece) -> None:
+        """Begin where the search for the same constraints on other rows has ended."""
+        self.guess = other.feasible.prices
+        if not self.limits.convex:
+            best = other.feasible.best_known()
+            self.references = other.references
+            self.likely = [] if best is None else [best.losses[int(best.weights[:, 0].argmax())]]
 
     @property
     def has_hull(self) -> bool:
@@ -374,7 +384,7 @@ class Search:
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
         for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
-            piece.guess, piece.references = before.feasible.prices, before.references
+            piece.start_from(before)
 
     def explore(self, margins: FloatArray) -> None:
         """Ask for rules that are best within limits that are narrower by parts of margins (Q, 2)."""
