@@ -173,7 +173,11 @@ def _bounded(limit: object) -> _Bounded | None:
     ratio = form.as_ratio()
     quotient = _Quotient.of(np.asarray(ratio.A), np.asarray(ratio.B))
     low, high = limit.bound.limits
-    if quotient is None or (np.isfinite(high) and quotient.top.hits > 0) or (np.isfinite(low) and quotient.top.hits < 0):
+    if (
+        quotient is None
+        or (np.isfinite(high) and quotient.top.hits > 0)
+        or (np.isfinite(low) and quotient.top.hits < 0)
+    ):
         return None
     return _Bounded(quotient, low, high)
 
