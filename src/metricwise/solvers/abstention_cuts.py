@@ -6,7 +6,6 @@ these rightly, only: a price of each makes the rule "decide where the largest pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,8 +25,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _ROUNDING = 1e-12  # of sums over rows, and by which a bound may be missed
-_SHORT = 1e-9  # by which rounding may let a counted rule fall behind the running sums
-_N_CANDIDATES = 16  # cuts that are counted where it does
+_N_CANDIDATES = 16  # cuts that are counted where rounding lets the best one break a bound
 _CHUNK_INTERVALS = 1 << 16
 
 
@@ -150,17 +148,21 @@ def cut_shares(objective: Objective, limits: ConstraintSystem) -> tuple[FloatArr
     grouping = objective.grouping
     if grouping.n_groups > 1 or grouping.loss is not None or grouping.least or objective.frozen.any():
         return None
-    ratio = objective.ratio
-    aim = None if ratio is None else _Quotient.of(ratio.A[0], ratio.B[0])
-    if ratio is None or aim is None or aim.top.hits < 0:
-        return None
-    if any(bounded is None for bounded in map(_bounded, limits.constraints)):
+    if _aim(objective) is None or any(bounded is None for bounded in map(_bounded, limits.constraints)):
         return None
     if limits.shared(grouping.share):
         return (grouping.share,)
-    alone = [bool((limit.share == 1.0).any()) for limit in limits.constraints if isinstance(limit, PooledConstraint)]
-    counted = bool((grouping.share > 0).all())
-    return tuple(np.eye(len(grouping.share))) if ratio.linear and counted and all(alone) else None
+    ratio = objective.ratio
+    summed = ratio is not None and ratio.linear and bool((grouping.share > 0).all())
+    alone = all(isinstance(limit, PooledConstraint) and (limit.share == 1.0).any() for limit in limits.constraints)
+    return tuple(np.eye(len(grouping.share))) if summed and alone else None
+
+
+def _aim(objective: Objective) -> _Quotient | None:
+    """What is maximised as a quotient of shares that rises with hits, None if it is not."""
+    ratio = objective.ratio
+    aim = None if ratio is None else _Quotient.of(ratio.A[0], ratio.B[0])
+    return aim if aim is not None and aim.top.hits >= 0 else None
 
 
 def _bounded(limit: object) -> _Bounded | None:
@@ -197,30 +199,25 @@ def _line_losses(n_classes: int) -> tuple[Loss, Loss]:
 
 def cut_within(oracle: Oracle, objective: Objective, limits: ConstraintSystem) -> SolverResult | None:
     """Return the best of all cuts that keep constraints, None where none does; see :func:`cut_shares`."""
-    shares = cut_shares(objective, limits)
-    ratio, n_classes = objective.ratio, objective.width - 1
-    assert shares is not None and ratio is not None
-    aim = _Quotient.of(ratio.A[0], ratio.B[0])
-    assert aim is not None
-    best = [_best_cuts(oracle, _Within(aim, _bounds(limits, share)), share, n_classes) for share in shares]
-    if any(cuts is None for cuts in best):
-        return None
-    cuts = np.stack([cuts for cuts in best if cuts is not None], axis=1)  # (T, G), the best first
-    losses = [cut_loss(candidate, n_classes) for candidate in cuts]
-    first = oracle.confusions([losses[0], Loss.argmax(objective.width)])
-    counted, loss = first[:1], losses[0]
+    shares, aim, n_classes = cut_shares(objective, limits), _aim(objective), objective.width - 1
+    assert shares is not None and aim is not None
     scores = [_Within(aim, _bounds(limits, share)) for share in shares]
+    best = [_best_cuts(oracle, score, share, n_classes) for score, share in zip(scores, shares, strict=True)]
+    candidates = [cuts for cuts in best if cuts is not None]
+    if len(candidates) < len(shares):
+        return None
+    cuts = np.stack(candidates, axis=1)  # (T, G), the best first
+    loss = cut_loss(cuts[0], n_classes)
+    counted = oracle.confusions([loss, Loss.argmax(objective.width)])
     if not limits.kept(counted[0]).all():  # rounding has decided rows otherwise than the running sums have it
-        counted = oracle.confusions(losses)
-        values = np.stack([_counted_values(counted, *pair) for pair in zip(scores, shares, strict=True)], axis=1)
-        which = values.argmax(axis=0)
+        tensors = oracle.confusions([cut_loss(candidate, n_classes) for candidate in cuts])
+        values = np.stack([_counted_values(tensors, *pair) for pair in zip(scores, shares, strict=True)], axis=1)
         if np.isneginf(values.max(axis=0)).any():
             return None
-        loss = cut_loss(cuts[which, np.arange(len(shares))], n_classes)
-        counted = oracle.confusions([loss])
+        loss = cut_loss(cuts[values.argmax(axis=0), np.arange(len(shares))], n_classes)
+        counted[0] = oracle.confusions([loss])[0]
     status = f"Optimal over all cuts on the largest probability that satisfy {limits.called}."
-    both = np.concatenate([counted[:1], first[1:]])
-    result = build_result(oracle, objective, loss, both, status=status, outcome=Outcome.OPTIMAL)
+    result = build_result(oracle, objective, loss, counted, status=status, outcome=Outcome.OPTIMAL)
     return replace(result, upper_bound=None if oracle.certified else result.value)
 
 

@@ -115,20 +115,20 @@ def _furthest(search: Search, limits: ConstraintSystem, rest: ConstraintSystem) 
 
 def _furthest_in_groups(search: Search, limits: ConstraintSystem) -> str:
     """The same of a metric in every sensitive group, where each has a rule of its own: that of the worst of them."""
-    outputs = [np.flatnonzero(limit.share) for limit in limits.constraints if isinstance(limit, PooledConstraint)]
-    apart = all(len(output) == 1 for output in outputs) and search.objective.grouping.loss is None
-    if not apart or len(outputs) < len(limits.constraints):
+    schema = search.problem.schema
+    pooled = [limit for limit in limits.constraints if isinstance(limit, PooledConstraint)]
+    outputs = [np.flatnonzero(limit.share) for limit in pooled]
+    every = len(pooled) == len(limits.constraints) == schema.n_groups == schema.n_outputs
+    if not every or search.objective.grouping.loss is not None or any(len(output) > 1 for output in outputs):
         return ""
     reached = [
         _reached(search, search.problem.of_outputs(output), limit, ConstraintSystem(), output)
-        for output, limit in zip(outputs, limits.constraints, strict=True)
+        for output, limit in zip(outputs, pooled, strict=True)
     ]
     pairs = [pair for pair in reached if pair is not None and not np.isnan(pair[0])]
     if len(pairs) < len(outputs):
         return ""
-    value, where = min(pairs, key=lambda pair: pair[0])
-    first = limits.constraints[0]
-    assert isinstance(first, PooledConstraint)
+    (value, where), first = min(pairs, key=lambda pair: pair[0]), pooled[0]
     if value >= first.constraint.low:
         return ""
     of_worst = f"{where} of the group that limits it" if where else ""
