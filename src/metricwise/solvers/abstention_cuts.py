@@ -19,7 +19,7 @@ from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .result import Outcome, SolverResult, build_result
 
-__all__ = ["cut_loss", "cut_shares", "cut_within"]
+__all__ = ["counts_no_hits", "cut_loss", "cut_shares", "cut_within"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -165,6 +165,12 @@ def _aim(objective: Objective) -> _Quotient | None:
     return aim if aim is not None and aim.top.hits >= 0 else None
 
 
+def counts_no_hits(objective: Objective) -> bool:
+    """Whether the aim depends on the number of decided rows only, as coverage does: no labels can flatter it."""
+    aim = _aim(objective)
+    return aim is not None and aim.top.hits == 0
+
+
 def _bounded(limit: object) -> _Bounded | None:
     """Return a constraint as one on shares of hits and decided rows that asks for no fewer hits, None if it is not."""
     if not isinstance(limit, PooledConstraint):
@@ -247,10 +253,10 @@ def _best_cuts(oracle: Oracle, score: _Within, share: FloatArray, n_classes: int
 
 
 def _cuts(walk: Walk, intervals: IntArray) -> FloatArray:
-    """Cuts inside intervals, kept within [0, 1] where that decides the same."""
+    """Cuts inside intervals: 0 where all rows are decided, and not above 1 where that decides the same."""
     low, high = walk.lower[intervals], walk.upper[intervals]
-    low = np.where(np.isinf(low) & (high > 0), 0.0, low)
-    return interior(low, np.where(np.isinf(high) & (low < 1), 1.0, high))
+    cuts = interior(low, np.where(np.isinf(high) & (low < 1), 1.0, high))
+    return np.where(np.isinf(low) & (high > 0), 0.0, cuts)
 
 
 def _counted_values(counted: FloatArray, score: _Within, share: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
-from ...solvers.abstention_cuts import cut_shares, cut_within
+from ...solvers.abstention_cuts import counts_no_hits, cut_shares, cut_within
 from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point, maximise
 from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
 from ...solvers.joined import Part, join
@@ -121,6 +121,14 @@ class _Piece:
         """Whether they are cuts on the largest probability, below which a rule abstains."""
         may_abstain = self.problem.schema.abstain_label is not None
         return may_abstain and self.judge is self.oracle and cut_shares(self.objective, self.limits) is not None
+
+    @property
+    def settles(self) -> bool:
+        """Whether the best on the given rows is what is asked for, so that rules by probabilities are not compared.
+
+        By labels the best accuracy is somewhat flattered, and which cut has it is partly luck.
+        """
+        return self.sweeps and (self.has_thresholds or counts_no_hits(self.objective))
 
     def swept(self, limits: ConstraintSystem) -> SolverResult | None:
         """Return the best threshold or cut within limits; None where none keeps them."""
@@ -303,6 +311,11 @@ class Search:
     def sweeps(self) -> bool:
         """Whether every piece is a sweep over thresholds."""
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
+
+    @property
+    def settles(self) -> bool:
+        """Whether no other recipe need be compared with this one."""
+        return not self.settings.randomized and all(piece.settles for _, _, piece in self.pieces)
 
     @property
     def compares_known(self) -> bool:
