@@ -500,6 +500,11 @@ class ConstraintSystem:
         """What to call them in a sentence."""
         return "the tightened constraints" if self.narrowed else "the constraints"
 
+    @property
+    def pooled(self) -> tuple[PooledConstraint, ...]:
+        """Those on a metric, which are all but gaps between groups."""
+        return tuple(bound for bound in self.constraints if isinstance(bound, PooledConstraint))
+
     def shared(self, share: FloatArray) -> bool:
         """Say whether all are about one confusion, that of all outputs by shares (M,)."""
         return all(

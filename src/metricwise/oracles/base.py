@@ -361,6 +361,13 @@ class Oracle(Protocol):
         """
         ...
 
+    def outline(self, line: Line) -> Walk:
+        """Follow functionals of one group along a line of losses, at many places all along it.
+
+        Few changes are all listed, as :meth:`walk` does; of more rows, places are the edges of bins, with a width of 0.
+        """
+        ...
+
     def sample(self, n_rows: int) -> Oracle:
         """Return the oracle of a sample of about `n_rows` rows, stratified by class and reweighted, always the same
         rows.

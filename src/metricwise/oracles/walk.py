@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..kernels.sums import sums_to_zero
 from .base import Changes, FloatArray, IntArray, Line, Score, Walk, highest
 
-__all__ = ["Countable", "follow"]
+__all__ = ["Countable", "follow", "outline"]
 
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
 _BATCH = 1 << 16  # changes that may be listed together: what is made of them stays in cache
@@ -22,6 +22,7 @@ _MANY = 4  # groups, whose changes are too many to be sorted sooner than those o
 _SAMPLE = 1 << 10  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS, _MOST_ZOOMS = 3, 8  # into the bins that may hold the best, and where no more of them can be held
 _ROUNDING = 1e-12
+_OUTLINE = (1 << 15, 1 << 13)  # changes that an outline lists one by one; of more, the bins at whose edges it is known
 _NEAR = 1e-6  # intervals this much below the best are not worth a try, whatever rounding does to it
 
 
@@ -70,6 +71,23 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     return Walk.joined(walks)
 
 
+def outline(oracle: Countable, line: Line) -> Walk:
+    """Return the functionals of one group at many places all along a line; see :meth:`Oracle.outline`."""
+    entries = oracle.n_rows * int((line.group >= 0).sum())
+    if entries <= min(_OUTLINE[0], entries if oracle.capacity is None else oracle.capacity):
+        return _list_all(oracle, line, 0.0, 0, None)
+    low, high = _range(oracle, line, 1.0)
+    grid = np.stack([low, _OUTLINE[1] / (high - low)], axis=1)
+    changes = oracle.changes(line, grid, _OUTLINE[1], None, True)
+    start, change = changes.start[0], changes.sums[0, :, :2]
+    values = np.concatenate([start[None], start + np.cumsum(change, axis=0)])
+    for _, f in line.vanishes:
+        values[:, f] = sums_to_zero(start[f], change[:, f])
+    edges = low[0] + np.arange(_OUTLINE[1] + 1) / grid[0, 1]
+    lower, upper = np.concatenate([[-np.inf], edges, edges[-1:]]), np.concatenate([edges[:1], edges, [np.inf]])
+    return Walk(np.zeros(len(values), dtype=np.intp), lower, upper, values * changes.scale[0])
+
+
 def _list_all(oracle: Countable, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
     grid, listed_bins = np.zeros((line.n_groups, 2)), np.ones((line.n_groups, 2), dtype=bool)
     changes = oracle.changes(line, grid, 0, listed_bins, True)
@@ -111,8 +129,11 @@ def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int
     return _nearest(_intervals(changes, line, listed_bins, edges, tol, offset), score, offset, line.n_groups)
 
 
-def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
-    """Where most changes of each group lie, by a sample of the rows."""
+def _range(oracle: Countable, line: Line, wider: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Where most changes of each group lie, by a sample of the rows, and those of it that are at most so far away.
+
+    That is in units of the range of most.
+    """
     groups = line.n_groups
     sample = oracle.glance(int(np.clip((1 << 13) // len(line.group), 128, _SAMPLE)))
     grid, listed_bins = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
@@ -123,6 +144,10 @@ def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     some = np.append(g, 0.0)  # a group without a change may look anywhere
     low = some[np.minimum(ends[:-1] + number // 100, len(g))]
     high = some[np.minimum(np.maximum(ends[1:] - 1 - number // 100, ends[:-1]), len(g))]
+    if wider:
+        first, last = some[np.minimum(ends[:-1], len(g))], some[np.minimum(np.maximum(ends[1:] - 1, ends[:-1]), len(g))]
+        reach = wider * (high - low)
+        low, high = np.maximum(low - reach, first), np.minimum(high + reach, last)
     margin = 0.01 * (high - low) + 1e-6 * np.maximum(1.0, np.abs(low))
     return low - margin, high + margin
 

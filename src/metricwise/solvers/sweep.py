@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..core.notes import NoteKind, note_list
-from ..goals.constraint import BoundConstraint, ConstraintSystem, PooledConstraint
+from ..goals.constraint import BoundConstraint, ConstraintSystem
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, Needs, concave_bound, finish_walk, no_losses
@@ -108,7 +108,7 @@ class Sweep(BaseSolver):
             objective,
             walk,
             values,
-            points=lambda index: _thresholds(walk.lower[index], walk.upper[index]),
+            points=lambda index: thresholds_inside(walk.lower[index], walk.upper[index]),
             loss=threshold_loss,
             value=objective.values if ratio is None else lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
@@ -184,7 +184,7 @@ class _Within:
 
     def value(self, at: FloatArray) -> FloatArray:
         """Return the values (...) of shares (..., 2) of each true class that are predicted 1."""
-        return self.of_confusions(_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
+        return self.of_confusions(confusions_along(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
 
     def of_confusions(self, C: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""
@@ -218,22 +218,40 @@ class _Within:
 
     def _extremes(self, A: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest <A, C> in boxes of shares."""
-        nobody = float(A[:, 0] @ self.objective.row_priors[0])
-        rise = A[:, 1] - A[:, 0]
+        nobody, rise = along(A, self.objective.row_priors[0])
         least, most = np.where(rise > 0, low, high), np.where(rise > 0, high, low)
         return nobody + least @ rise, nobody + most @ rise
 
 
-def sweep_within(
-    oracle: Oracle, objective: Objective, limits: ConstraintSystem, n_candidates: int = 16
-) -> SolverResult | None:
-    """Return the best of all thresholds that keep constraints, None where none does."""
-    assert limits.shared(objective.grouping.share)
-    bound = tuple(constraint.bound for constraint in limits.constraints if isinstance(constraint, PooledConstraint))
-    grouping, score = objective.grouping, _Within(objective, bound)
+def along(A: FloatArray, priors: FloatArray) -> tuple[float, FloatArray]:
+    """Return <A, C> where nobody is predicted 1, and how it rises with the shares (2,) of each class that are."""
+    return float(A[:, 0] @ priors), np.asarray(A[:, 1] - A[:, 0])
+
+
+def threshold_line(objective: Objective) -> Line:
+    """Return the line of all thresholds of an objective of one group: the shares of each class that are predicted 1."""
+    grouping = objective.grouping
     group = np.where(grouping.share > 0, grouping.group, -1)
-    line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
-    walk = oracle.walk(line, 0.0, score if objective.monotone or objective.ratio is not None else None)
+    return Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
+
+
+def sweep_within(
+    oracle: Oracle,
+    objective: Objective,
+    limits: ConstraintSystem,
+    n_candidates: int = 16,
+    every_threshold: Walk | None = None,
+) -> SolverResult | None:
+    """Return the best of all thresholds that keep constraints, None where none does.
+
+    `every_threshold` is the walk along all of them, where it is at hand.
+    """
+    assert limits.shared(objective.grouping.share)
+    score = _Within(objective, tuple(limit.bound for limit in limits.pooled))
+    walk = every_threshold
+    if walk is None:
+        pruned = objective.monotone or objective.ratio is not None
+        walk = oracle.walk(threshold_line(objective), 0.0, score if pruned else None)
     everywhere = not objective.slow or len(walk.group) <= _MAX_SLOW_VALUES
     if everywhere:
         chunks = range(0, len(walk.group), _CHUNK_INTERVALS)
@@ -241,7 +259,7 @@ def sweep_within(
     else:
         values = np.full(len(walk.group), -np.inf)
         order = np.argsort(walk.lower, kind="stable")
-        feasible = order[score.kept(_confusions(walk.values[order], objective.row_priors[0]))]
+        feasible = order[score.kept(confusions_along(walk.values[order], objective.row_priors[0]))]
         values[feasible] = _values_near_best(score.value, walk.values[feasible])
     if values.max(initial=-np.inf) == -np.inf:
         return None
@@ -250,7 +268,7 @@ def sweep_within(
         objective,
         walk,
         values,
-        points=lambda index: _thresholds(walk.lower[index], walk.upper[index]),
+        points=lambda index: thresholds_inside(walk.lower[index], walk.upper[index]),
         loss=threshold_loss,
         value=lambda pooled: score.of_confusions(pooled.reshape(-1, 2, 2)).reshape(pooled.shape[:-2]),
         n_candidates=n_candidates,
@@ -284,8 +302,8 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     for b in range(n_blocks):
         intervals = np.flatnonzero(walk.group == b)
         intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]  # from nobody to everybody
-        some = _along(len(intervals)) if shared else _upper_hull(walk.values[intervals])
-        thresholds_by_block.append(_thresholds(walk.lower[intervals[some]], walk.upper[intervals[some]]))
+        some = _along(len(intervals)) if shared else upper_hull(walk.values[intervals])
+        thresholds_by_block.append(thresholds_inside(walk.lower[intervals[some]], walk.upper[intervals[some]]))
     size = max(map(len, thresholds_by_block))
     thresholds = np.stack(
         [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
@@ -297,7 +315,7 @@ def _along(n: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(n, _MAX_CURVE_POINTS)).astype(np.intp))
 
 
-def _upper_hull(points: FloatArray) -> IntArray:
+def upper_hull(points: FloatArray) -> IntArray:
     """Return which of some points (n, 2), that ascend in both coordinates, are on the upper hull; ends included."""
     kept = np.arange(len(points))
     while len(kept) > 2:  # what is not above the line through its neighbours is no corner
@@ -311,7 +329,7 @@ def _upper_hull(points: FloatArray) -> IntArray:
 
 def _values(objective: Objective, group: int, predicted_one: FloatArray) -> FloatArray:
     """Values (...) of a group where such shares (..., 2) of each true class are predicted 1."""
-    C = _confusions(predicted_one.reshape(-1, 2), objective.row_priors[group])
+    C = confusions_along(predicted_one.reshape(-1, 2), objective.row_priors[group])
     return objective.values_of(group, C).reshape(predicted_one.shape[:-1])
 
 
@@ -342,8 +360,8 @@ def _values_near_best(value: Callable[[FloatArray], FloatArray], predicted_one: 
         trial, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
 
 
-def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
-    """Confusion matrices (T, 2, 2) from the shares of each true class that are predicted 1."""
+def confusions_along(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
+    """Return confusion matrices (T, 2, 2) from the shares of each true class that are predicted 1."""
     # Running sums end a rounding away from the truth: an empty cell must be empty for a 0/0 to be one.
     ones = np.where(predicted_one < 1e-12 * priors, 0.0, np.minimum(predicted_one, priors))
     rest = priors - ones
@@ -351,8 +369,8 @@ def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
     return np.stack([rest, ones], axis=-1)
 
 
-def _thresholds(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Thresholds inside intervals, kept within [0, 1] where that decides the same."""
+def thresholds_inside(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return thresholds inside intervals, kept within [0, 1] where that decides the same."""
     left = np.where(np.isinf(low) & (high > 0), 0.0, low)
     right = np.where(np.isinf(high) & (low <= 1), 1.0, high)
     return interior(left, right)

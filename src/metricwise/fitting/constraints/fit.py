@@ -70,9 +70,7 @@ def fit_within(
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
         return Search(problem, recipe, link, problem.constraints, settings)
 
-    searches = [search_by(recipe) for recipe in recipes]
-    thresholds = [search for search in searches if search.sweeps]
-    searches = thresholds[:1] or searches  # which are exact
+    searches = _searches(recipes, search_by)
     task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:
@@ -211,7 +209,9 @@ class _Task:
                     high = middle
                 else:
                     low, best = middle, _Promised(search, candidate, share * furthest, middle)
-        return best
+        if best is None or not search.sweeps:
+            return best
+        return best._replace(rule=search.best(best.margins, single=True, effort=Effort.CAUTIOUS))  # which is counted
 
     def _tried(self, sampled: Sequence[SampledMetric | SampledGap], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How many unrelated rules were tried for these, by variances (Q,) to begin with, which are returned too.
@@ -354,8 +354,9 @@ class _Task:
         alternative, notes = result.alternative, [*result.notes]
         if search.sweeps:
             alternative = search.mixture_value(margins)
-            if alternative is not None and alternative > result.value + _TOL:
-                more = alternative - result.value
+            more = 0.0 if alternative is None else alternative - result.value
+            alternative = None if alternative is None else max(alternative, result.value)
+            if more > _TOL:
                 setting = argument("randomized", True)
                 text = f"A mixture of rules would improve the metric by {more:.2g} (set {setting})."
                 notes.append(Note(NoteKind.ALTERNATIVE, text))
@@ -460,6 +461,16 @@ def _level(promise: _Promised | None) -> float:
 
 def _if_any(recipe: FitStrategy | None, search_by: Callable[[FitStrategy], Search]) -> Search | None:
     return None if recipe is None else search_by(recipe)
+
+
+def _searches(recipes: Sequence[FitStrategy], search_by: Callable[[FitStrategy], Search]) -> list[Search]:
+    """The searches of recipes; thresholds that are counted with labels are all compared, and need no other recipe."""
+    searches: dict[FitStrategy, Search] = {}
+    for recipe in sorted(recipes, key=lambda recipe: recipe.confusion != "labels"):
+        searches[recipe] = search_by(recipe)
+        if searches[recipe].sweeps:
+            return [searches[recipe]]
+    return [searches[recipe] for recipe in recipes]
 
 
 def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:

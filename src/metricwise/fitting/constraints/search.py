@@ -25,9 +25,10 @@ from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_sing
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
 from ...solvers.result import Outcome, SolverResult
-from ...solvers.sweep import hull_losses, sweep_within
+from ...solvers.sweep import hull_losses
 from ..solving import Settings, solve
 from .resolve import bind_constraints
+from .thresholds import ThresholdCurve
 
 __all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
 
@@ -110,13 +111,20 @@ class _Piece:
         labels = self.problem.labelled and self.judge is self.oracle
         return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
+    @cached_property
+    def thresholds(self) -> ThresholdCurve:
+        """The thresholds, where these are all rules that come into question."""
+        return ThresholdCurve(self.oracle, self.objective, self.limits)
+
+    @property
+    def knows_thresholds(self) -> bool:
+        """Whether thresholds can all be compared in no time."""
+        return self.sweeps and not self.objective.slow and self.problem.aim.average != "instance"
+
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
         """Return the best rule within limits: a mixture, or one rule."""
         if self.sweeps and not self.settings.randomized:
-            threshold = sweep_within(self.oracle, self.objective, limits)
-            if threshold is None:
-                raise NoSingleRuleError(self._mixture(limits, effort))
-            return ConstrainedRule(threshold, threshold.confusion, None)
+            return self._threshold(limits, effort)
         if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
             self.feasible.narrow(limits)
             known_rule = self.feasible.best_known()
@@ -139,6 +147,18 @@ class _Piece:
         if single_rule is None:
             raise NoSingleRuleError(mixture)
         return self._packed(single_rule, mixture, limits.called)
+
+    def _threshold(self, limits: ConstraintSystem, effort: Effort) -> ConstrainedRule:
+        """Return the best threshold within limits; of those known so far, as running sums count it."""
+        if effort is Effort.KNOWN and self.knows_thresholds:
+            threshold = self.thresholds.glance(limits)
+            if threshold is None:
+                raise InfeasibleError
+        else:
+            threshold = self.thresholds.best(limits)
+            if threshold is None:
+                raise InfeasibleError if limits.narrowed else NoSingleRuleError(self._mixture(limits, effort))
+        return ConstrainedRule(threshold, threshold.confusion, None)
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
@@ -171,7 +191,7 @@ class _Piece:
     def _mixture_at(self, limits: ConstraintSystem) -> Point:
         self.feasible.narrow(limits)
         if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
-            threshold = sweep_within(self.oracle, self.objective, limits)
+            threshold = self.thresholds.best(limits)
             if threshold is not None:
                 self.feasible.add(threshold.losses, threshold.confusion[None], threshold.confusion[None])
         lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
@@ -183,6 +203,8 @@ class _Piece:
 
     def mixture_value(self, limits: ConstraintSystem) -> float | None:
         """Return the optimised value of the best mixture within limits; None where there is none."""
+        if self.knows_thresholds and self.thresholds.mixes_exactly():
+            return self.thresholds.mixture_value(limits)
         try:
             return self._mixture(limits, Effort.FULL).value
         except InfeasibleError:
@@ -289,9 +311,11 @@ class Search:
     def compares_known(self) -> bool:
         """Whether margins can be found among the rules that were asked for.
 
-        Not of thresholds, which are all compared anyway, nor of one loss per group, where few single rules are known.
+        Not of one loss per group, where few single rules are known, nor of thresholds of several outputs.
         """
-        return not self.sweeps and all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
+        if self.sweeps:
+            return len(self.pieces) == 1 and self.pieces[0][2].knows_thresholds
+        return all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
 
     @cached_property
     def _others(self) -> list[Part]:

@@ -1,0 +1,151 @@
+"""All thresholds of a binary output at once: the aim and what is constrained at each, for bounds however tightened.
+
+Must not know how margins are found, nor new rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...goals.constraint import ConstraintSystem
+from ...metrics.objective import Objective
+from ...oracles.base import Oracle, Walk
+from ...solvers.result import Outcome, SolverResult
+from ...solvers.sweep import (
+    along,
+    confusions_along,
+    sweep_within,
+    threshold_line,
+    threshold_loss,
+    thresholds_inside,
+    upper_hull,
+)
+
+__all__ = ["ThresholdCurve"]
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 1e-12  # by which a value that meets a bound may seem to miss it
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdCurve:
+    """Thresholds of an objective of one group, counted in one pass: all of them, or of many rows those between bins.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Counts labels.
+    objective : Objective
+    limits : ConstraintSystem
+        Constraints on the confusion that the objective is of.
+    """
+
+    oracle: Oracle
+    objective: Objective
+    limits: ConstraintSystem
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The intervals of thresholds, T of them, with the shares of each class that are predicted 1."""
+        return self.oracle.outline(threshold_line(self.objective))
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether these are all thresholds."""
+        return bool((self.walk.upper > self.walk.lower).all())
+
+    @cached_property
+    def confusions(self) -> FloatArray:
+        """The confusion matrices (T, 2, 2)."""
+        return confusions_along(self.walk.values, self.objective.row_priors[0])
+
+    @cached_property
+    def aim(self) -> FloatArray:
+        """What is maximised, (T,); of a transform of a ratio, what it transforms."""
+        ratio = self.objective.ratio
+        if ratio is None:
+            return self.objective.values_of(0, self.confusions)
+        return np.asarray(ratio.value(*ratio.at(self.confusions[:, None]))[:, 0])
+
+    @cached_property
+    def _constrained(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """The values (Q, T) of what is constrained, and where (T,) one of them is 0/0."""
+        bounds = [limit.bound for limit in self.limits.pooled]
+        values = [bound.value(self.confusions) for bound in bounds]
+        empty = [np.asarray(bound.empty(self.confusions)) for bound in bounds]
+        return np.array(values), np.any(empty, axis=0)
+
+    def kept(self, limits: ConstraintSystem) -> NDArray[np.bool_]:
+        """Say which thresholds (T,) keep limits: these, with bounds that may be tighter."""
+        values, empty = self._constrained
+        kept = ~empty
+        for value, limit in zip(values, limits.pooled, strict=True):
+            low, high = limit.constraint.ends
+            kept &= (value >= low - _ROUNDING) & (value <= high + _ROUNDING)
+        return kept
+
+    def glance(self, limits: ConstraintSystem) -> SolverResult | None:
+        """Return the best of these thresholds that keep limits, as the running sums have it; None where none does."""
+        values = np.where(self.kept(limits), self.aim, -np.inf)
+        if values.max() == -np.inf:
+            return None
+        best = self.walk.best(values)
+        threshold = thresholds_inside(self.walk.lower[best], self.walk.upper[best])
+        n_classes = self.oracle.n_classes
+        return SolverResult(
+            losses=(self.objective.spread(threshold_loss(threshold)),),
+            shares=np.ones(1),
+            n_classes=n_classes,
+            confusion=np.repeat(self.confusions[best], len(n_classes), axis=0),  # whose mean this is
+            value=float(values[best[0]]),
+            baseline=np.nan,
+            outcome=Outcome.LOCAL,
+            threshold=threshold,
+        )
+
+    def best(self, limits: ConstraintSystem) -> SolverResult | None:
+        """Return the best of all thresholds that keep limits, counted as it decides; None where none does."""
+        return sweep_within(
+            self.oracle, self.objective, limits, every_threshold=self.walk if self.complete else None
+        )
+
+    # ---------------------------------------------------------------------------------------------------- mixtures
+
+    def mixes_exactly(self) -> bool:
+        """Say whether the best mixture is at a corner: of a ratio, within half-spaces."""
+        return self.objective.ratio is not None and all(limit.half_spaces for limit in self.limits.pooled)
+
+    def mixture_value(self, limits: ConstraintSystem) -> float | None:
+        """Return the metric of the best mixture of these thresholds within limits; None where there is none."""
+        priors, corners = self.objective.row_priors[0], self._hull
+        for space in (space for limit in limits.pooled for space in limit.bound.half_spaces):
+            nobody, rise = along(space.A, priors)
+            corners = _cut(corners, rise, space.level - nobody)
+        confusions = confusions_along(corners, priors)
+        full = ~np.any([limit.bound.empty(confusions) for limit in limits.pooled], axis=0)
+        return float(self.objective.values_of(0, confusions[full]).max()) if full.any() else None
+
+    @cached_property
+    def _hull(self) -> FloatArray:
+        """The corners (n, 2) of all that mixtures of thresholds predict 1 of each class, around it."""
+        points = self.walk.values[np.argsort(-self.walk.lower, kind="stable")]  # from nobody to everybody
+        above, below = upper_hull(points), upper_hull(points[:, ::-1])
+        return np.concatenate([points[above], points[below[-2:0:-1]]])
+
+
+def _cut(corners: FloatArray, slope: FloatArray, level: float) -> FloatArray:
+    """Return the corners of the part of a convex polygon, given by its corners (n, 2), where <slope, x> >= level."""
+    beyond = corners @ slope - level
+    beyond[np.abs(beyond) <= _ROUNDING * max(1.0, float(np.abs(slope).max()))] = 0.0
+    following, next_beyond = np.roll(corners, -1, axis=0), np.roll(beyond, -1)
+    crossed = np.flatnonzero(beyond * next_beyond < 0)
+    share = beyond[crossed] / (beyond[crossed] - next_beyond[crossed])
+    met = corners[crossed] + share[:, None] * (following[crossed] - corners[crossed])
+    inside = np.flatnonzero(beyond >= 0)
+    order = np.argsort(np.concatenate([inside, crossed + 0.5]), kind="stable")
+    return np.concatenate([corners[inside], met])[order]
