@@ -103,7 +103,7 @@ class _Piece:
         """Whether all thresholds that mixtures are made of are asked for, because labels are counted."""
         return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps
 
-    @property
+    @cached_property
     def sweeps(self) -> bool:
         """Whether all rules that come into question are thresholds, counted with labels."""
         grouping = self.objective.grouping
@@ -302,7 +302,7 @@ class Search:
         piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, constraints, self.settings)
         self.pieces.append((outputs, which, piece))
 
-    @property
+    @cached_property
     def sweeps(self) -> bool:
         """Whether every piece is a sweep over thresholds."""
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
