@@ -240,18 +240,18 @@ def sweep_within(
     objective: Objective,
     limits: ConstraintSystem,
     n_candidates: int = 16,
-    every_threshold: Walk | None = None,
+    outline: Walk | None = None,
 ) -> SolverResult | None:
     """Return the best of all thresholds that keep constraints, None where none does.
 
-    `every_threshold` is the walk along all of them, where it is at hand.
+    `outline` is that of the thresholds, if it is at hand.
     """
     assert limits.shared(objective.grouping.share)
     score = _Within(objective, tuple(limit.bound for limit in limits.pooled))
-    walk = every_threshold
-    if walk is None:
+    bins, walk = (None, None) if outline is None else (outline.bins, outline)
+    if walk is None or bins is not None:
         pruned = objective.monotone or objective.ratio is not None
-        walk = oracle.walk(threshold_line(objective), 0.0, score if pruned else None)
+        walk = oracle.walk(threshold_line(objective), 0.0, score if pruned else None, bins)
     everywhere = not objective.slow or len(walk.group) <= _MAX_SLOW_VALUES
     if everywhere:
         chunks = range(0, len(walk.group), _CHUNK_INTERVALS)

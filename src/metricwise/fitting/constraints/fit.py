@@ -24,8 +24,8 @@ from ...inference.spread import count_independent
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.metadata import RuleMetadata
 from ...solvers.constrained import Effort, InfeasibleError
+from .. import samples
 from ..bagging import check_labelled
-from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
 from .resolve import InfeasibleConstraintsError
@@ -64,7 +64,7 @@ def fit_within(
     read_before = problem.source.passes.entries
     stage("keeping constraints")
     if problem.labelled and (confidence is not None or len(recipes) > 1):
-        problem = with_copies_clustered(problem)
+        problem = samples.with_copies_clustered(problem)
 
     def search_by(recipe: FitStrategy) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
@@ -121,8 +121,8 @@ class _Task:
 
     @cached_property
     def judging_rows(self) -> InMemory:
-        """Rows that rules are judged on."""
-        return judging_rows(self.problem)[0]
+        """Rows that rules are judged on; copies are clustered in the problem already."""
+        return self.problem.sample(samples.MAX_ROWS, 0)
 
     @cached_property
     def out_of_bag(self) -> OutOfBagFits:

@@ -26,7 +26,7 @@ __all__ = ["ResampledThresholds", "ThresholdFits"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-_MAX_BINS = 1 << 11  # between which thresholds of resamples lie: with more, neither estimates nor intervals changed
+_MAX_BINS = 1 << 10  # between which thresholds of resamples lie: with more, neither estimates nor intervals changed
 _ROUNDING = 1e-12
 
 

@@ -55,11 +55,6 @@ class ThresholdCurve:
         return self.oracle.outline(threshold_line(self.objective))
 
     @cached_property
-    def complete(self) -> bool:
-        """Whether these are all thresholds."""
-        return bool((self.walk.upper > self.walk.lower).all())
-
-    @cached_property
     def confusions(self) -> FloatArray:
         """The confusion matrices (T, 2, 2)."""
         return confusions_along(self.walk.values, self.objective.row_priors[0])
@@ -110,9 +105,7 @@ class ThresholdCurve:
 
     def best(self, limits: ConstraintSystem) -> SolverResult | None:
         """Return the best of all thresholds that keep limits, counted as it decides; None where none does."""
-        return sweep_within(
-            self.oracle, self.objective, limits, every_threshold=self.walk if self.complete else None
-        )
+        return sweep_within(self.oracle, self.objective, limits, outline=self.walk)
 
     # ---------------------------------------------------------------------------------------------------- mixtures
 
