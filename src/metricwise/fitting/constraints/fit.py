@@ -265,6 +265,8 @@ class _Task:
                     if asked == effort:
                         break
                     asked = effort
+                    if search.outlined:  # the best threshold is nearer to its bound than that between bins
+                        margins = np.where(margins > 0, np.maximum(needed, margins), margins)
                     continue
                 asked = cheapest
                 needed = needed * (_HASTE if step >= _HURRY else 1.0)

@@ -317,6 +317,11 @@ class Search:
             return len(self.pieces) == 1 and self.pieces[0][2].knows_thresholds
         return all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
 
+    @property
+    def outlined(self) -> bool:
+        """Whether the thresholds that are known are those between bins, because there are so many."""
+        return self.sweeps and self.compares_known and self.pieces[0][2].thresholds.walk.bins is not None
+
     @cached_property
     def _others(self) -> list[Part]:
         """The result of outputs that no constraint is about."""
