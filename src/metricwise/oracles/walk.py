@@ -111,9 +111,7 @@ def _nearest(walk: Walk, score: Score, offset: int, n_groups: int) -> Walk:
     return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near])
 
 
-def _search(
-    oracle: Countable, line: Line, tol: float, score: Score, offset: int, bins: Bins | None = None
-) -> Walk:
+def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, bins: Bins | None = None) -> Walk:
     """Search groups, from bins on if there are any."""
     if bins is None:
         outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)

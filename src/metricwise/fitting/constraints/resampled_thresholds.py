@@ -96,7 +96,11 @@ class ResampledThresholds:
         row, output = np.nonzero(rows.codes >= 0)
         each = np.divide(share, weight, out=np.zeros_like(share), where=weight > 0)
         each = each / each.max()  # so that rows without weights are whole numbers
-        return row, rows.codes[row, output].astype(np.intp), each[output] * (1.0 if rows.weight is None else rows.weight[row])
+        return (
+            row,
+            rows.codes[row, output].astype(np.intp),
+            each[output] * (1.0 if rows.weight is None else rows.weight[row]),
+        )
 
     @cached_property
     def _bins(self) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -131,7 +135,7 @@ class ResampledThresholds:
         priors = totals if self.problem.prior is None else np.where(totals > 0, self.problem.prior[0, :2], 0.0)
         priors = priors / np.maximum(priors.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         factor = np.divide(priors, totals, out=np.zeros_like(totals), where=totals > 0)
-        return np.stack([totals[:, None] - ones, ones], axis=-1) * factor[:, None, :, None]
+        return np.asarray(np.stack([totals[:, None] - ones, ones], axis=-1) * factor[:, None, :, None])
 
     def _aim(self, C: FloatArray) -> FloatArray:
         """The metric (S, T) of confusions (S, T, 2, 2), each at its class priors."""
@@ -147,8 +151,8 @@ class ResampledThresholds:
         return [(bound, np.asarray(bound.value(C))) for bound in bounds]
 
     def judged(self, decided: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Return the aim (S,) and what is constrained (S, Q) of decisions (S, N, M), which are -1 where there are none."""
-        row, true, weight = self._entries
+        """Return the aim (S,) and what is constrained (S, Q) of decisions (S, N, M), -1 where there are none."""
+        _, true, weight = self._entries
         codes = self.problem.source.rows.codes
         assert codes is not None
         counts = np.stack([_counted(some[codes >= 0], true, weight) for some in decided])
@@ -212,4 +216,4 @@ class ResampledThresholds:
 def _counted(decided: NDArray[Any], true: IntArray, weight: FloatArray) -> FloatArray:
     """Weights (2, 2) of entries by true class and decision, without those that are not decided."""
     cell = np.where(decided >= 0, true * 2 + decided, 4)
-    return np.bincount(cell, weight, minlength=5)[:4].reshape(2, 2)
+    return np.bincount(cell, weight, minlength=5)[:4].reshape(2, 2).astype(np.float64)

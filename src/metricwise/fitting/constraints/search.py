@@ -203,7 +203,7 @@ class _Piece:
 
     def mixture_value(self, limits: ConstraintSystem) -> float | None:
         """Return the optimised value of the best mixture within limits; None where there is none."""
-        if self.knows_thresholds and self.thresholds.mixes_exactly():
+        if self.knows_thresholds and self.thresholds.mixes_exactly:
             return self.thresholds.mixture_value(limits)
         try:
             return self._mixture(limits, Effort.FULL).value

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...goals.constraint import ConstraintSystem
+from ...goals.constraint import BoundConstraint, ConstraintSystem
+from ...metrics.base import FractionalLinear, Linear, MinimumForm
 from ...metrics.objective import Objective
 from ...oracles.base import Oracle, Walk
 from ...solvers.result import Outcome, SolverResult
@@ -51,7 +52,7 @@ class ThresholdCurve:
 
     @cached_property
     def walk(self) -> Walk:
-        """The intervals of thresholds, T of them, with the shares of each class that are predicted 1."""
+        """T intervals of thresholds, ascending, with the shares of each class that are predicted 1."""
         return self.oracle.outline(threshold_line(self.objective))
 
     @cached_property
@@ -109,26 +110,43 @@ class ThresholdCurve:
 
     # ---------------------------------------------------------------------------------------------------- mixtures
 
+    @cached_property
     def mixes_exactly(self) -> bool:
-        """Say whether the best mixture is at a corner: of a ratio, within half-spaces."""
-        return self.objective.ratio is not None and all(limit.half_spaces for limit in self.limits.pooled)
+        """Whether the best mixture is at a corner: of a ratio, within half-planes."""
+        forms = [limit.bound.form for limit in self.limits.pooled]
+        half_planes = all(isinstance(form, (Linear, FractionalLinear, MinimumForm)) for form in forms)
+        return self.objective.ratio is not None and half_planes
 
     def mixture_value(self, limits: ConstraintSystem) -> float | None:
         """Return the metric of the best mixture of these thresholds within limits; None where there is none."""
         priors, corners = self.objective.row_priors[0], self._hull
-        for space in (space for limit in limits.pooled for space in limit.bound.half_spaces):
-            nobody, rise = along(space.A, priors)
-            corners = _cut(corners, rise, space.level - nobody)
+        for limit in limits.pooled:
+            for slope, level in _half_planes(limit.bound, priors):
+                corners = _cut(corners, slope, level)
         confusions = confusions_along(corners, priors)
-        full = ~np.any([limit.bound.empty(confusions) for limit in limits.pooled], axis=0)
+        full = ~np.any([np.asarray(limit.bound.empty(confusions)) for limit in limits.pooled], axis=0)
         return float(self.objective.values_of(0, confusions[full]).max()) if full.any() else None
 
     @cached_property
     def _hull(self) -> FloatArray:
         """The corners (n, 2) of all that mixtures of thresholds predict 1 of each class, around it."""
-        points = self.walk.values[np.argsort(-self.walk.lower, kind="stable")]  # from nobody to everybody
+        points = self.walk.values[::-1]  # from nobody to everybody
+        points = points[np.append(True, np.diff(points, axis=0).any(axis=1))]  # of which hulls need each once
         above, below = upper_hull(points), upper_hull(points[:, ::-1])
         return np.concatenate([points[above], points[below[-2:0:-1]]])
+
+
+def _half_planes(bound: BoundConstraint, priors: FloatArray) -> list[tuple[FloatArray, float]]:
+    """Slopes and levels of what keeps a bound, as functions of the shares (2,) of each class that are predicted 1."""
+    form = bound.form
+    if not isinstance(form, MinimumForm):
+        spaces = [(space.level, *along(space.A, priors)) for space in bound.half_spaces]
+        return [(rise, level - nobody) for level, nobody, rise in spaces]
+    nobody, *everybody = form.summary(
+        confusions_along(np.array([[0.0, 0.0], [priors[0], 0.0], [0.0, priors[1]]]), priors)
+    )
+    rise = np.stack([(part - nobody) / (prior or 1.0) for part, prior in zip(everybody, priors, strict=True)], axis=1)
+    return [(slope, bound.limits[0] - float(start)) for slope, start in zip(rise, nobody, strict=True)]
 
 
 def _cut(corners: FloatArray, slope: FloatArray, level: float) -> FloatArray:

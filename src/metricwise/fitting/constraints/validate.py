@@ -23,8 +23,8 @@ from ...oracles.problem import FitStrategy, InMemory, argmax_rule
 from ...solvers.constrained import Effort, InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
-from .resolve import bind_constraints
 from .resampled_thresholds import ResampledThresholds
+from .resolve import bind_constraints
 from .search import ConstrainedRule, NoSingleRuleError, Search
 
 __all__ = ["OutOfBagFits", "OutOfBagEstimate"]
