@@ -29,7 +29,7 @@ from ..bagging import check_labelled
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
 from .resolve import InfeasibleConstraintsError
-from .search import ConstrainedRule, NoSingleRuleError, Search
+from .search import ConstrainedRule, NoSingleRuleError, Search, searches_of
 from .validate import OutOfBagEstimate, OutOfBagFits
 
 __all__ = ["fit_within"]
@@ -70,7 +70,7 @@ def fit_within(
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
         return Search(problem, recipe, link, problem.constraints, settings)
 
-    searches = _searches(recipes, search_by)
+    searches = searches_of(recipes, search_by)
     task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:
@@ -463,16 +463,6 @@ def _level(promise: _Promised | None) -> float:
 
 def _if_any(recipe: FitStrategy | None, search_by: Callable[[FitStrategy], Search]) -> Search | None:
     return None if recipe is None else search_by(recipe)
-
-
-def _searches(recipes: Sequence[FitStrategy], search_by: Callable[[FitStrategy], Search]) -> list[Search]:
-    """The searches of recipes; thresholds that are counted with labels are all compared, and need no other recipe."""
-    searches: dict[FitStrategy, Search] = {}
-    for recipe in sorted(recipes, key=lambda recipe: recipe.confusion != "labels"):
-        searches[recipe] = search_by(recipe)
-        if searches[recipe].sweeps:
-            return [searches[recipe]]
-    return [searches[recipe] for recipe in recipes]
 
 
 def _tightening(promises: Sequence[ConstraintResult]) -> list[str]:

@@ -6,7 +6,7 @@ the search for a single rule beside it. Must not know new rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from ..solving import Settings, solve
 from .resolve import bind_constraints
 from .thresholds import ThresholdCurve
 
-__all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
+__all__ = ["ConstrainedRule", "NoSingleRuleError", "Search", "searches_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -388,3 +388,13 @@ class Search:
     def counted(self, rule: ConstrainedRule) -> list[SampledMetric | SampledGap]:
         """Return the constraints as labels count them for a rule."""
         return sample_constraints(self.problem, self.limits, rule.judged, lambda: rule.result.rule, self.link)
+
+
+def searches_of(recipes: Sequence[FitStrategy], search_by: Callable[[FitStrategy], Search]) -> list[Search]:
+    """Return the searches of recipes, or one alone: thresholds that labels count are all compared."""
+    searches: dict[FitStrategy, Search] = {}
+    for recipe in sorted(recipes, key=lambda recipe: recipe.confusion != "labels"):
+        searches[recipe] = search_by(recipe)
+        if searches[recipe].sweeps:
+            return [searches[recipe]]
+    return [searches[recipe] for recipe in recipes]
