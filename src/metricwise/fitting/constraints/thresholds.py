@@ -73,8 +73,7 @@ class ThresholdCurve:
         """The values (Q, T) of what is constrained, and where (T,) one of them is 0/0."""
         bounds = [limit.bound for limit in self.limits.pooled]
         values = [bound.value(self.confusions) for bound in bounds]
-        empty = [np.asarray(bound.empty(self.confusions)) for bound in bounds]
-        return np.array(values), np.any(empty, axis=0)
+        return np.array(values), _empty(self.limits, self.confusions)
 
     def kept(self, limits: ConstraintSystem) -> NDArray[np.bool_]:
         """Say which thresholds (T,) keep limits: these, with bounds that may be tighter."""
@@ -124,7 +123,7 @@ class ThresholdCurve:
             for slope, level in _half_planes(limit.bound, priors):
                 corners = _cut(corners, slope, level)
         confusions = confusions_along(corners, priors)
-        full = ~np.any([np.asarray(limit.bound.empty(confusions)) for limit in limits.pooled], axis=0)
+        full = ~_empty(limits, confusions)
         return float(self.objective.values_of(0, confusions[full]).max()) if full.any() else None
 
     @cached_property
@@ -134,6 +133,14 @@ class ThresholdCurve:
         points = points[np.append(True, np.diff(points, axis=0).any(axis=1))]  # of which hulls need each once
         above, below = upper_hull(points), upper_hull(points[:, ::-1])
         return np.concatenate([points[above], points[below[-2:0:-1]]])
+
+
+def _empty(limits: ConstraintSystem, confusions: FloatArray) -> NDArray[np.bool_]:
+    """Say at which confusions (T, 2, 2) one of the limits is 0/0."""
+    empty = np.zeros(len(confusions), dtype=bool)
+    for limit in limits.pooled:
+        empty |= limit.bound.empty(confusions)
+    return empty
 
 
 def _half_planes(bound: BoundConstraint, priors: FloatArray) -> list[tuple[FloatArray, float]]:

@@ -125,7 +125,8 @@ class OutOfBagFits:
         Thresholds of one pooled confusion are all compared, whatever the recipe: they are counted in all resamples at
         once, behind the link of all rows, and no recipe is selected.
         """
-        if whole.compares_known and whole.sweeps and (self.rows.prior is None or self.rows.schema.n_outputs == 1):
+        simple = self.rows.prior is None or self.rows.schema.n_outputs == 1  # so that entries have one weight each
+        if whole.sweeps and whole.compares_known and simple and whole.constraints:
             return self._swept(whole, margins)
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(
