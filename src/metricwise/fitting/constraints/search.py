@@ -100,8 +100,9 @@ class _Piece:
 
     @property
     def has_hull(self) -> bool:
-        """Whether all thresholds that mixtures are made of are asked for, because labels are counted."""
-        return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps
+        """Whether all thresholds that mixtures are made of are asked for: where labels are counted and rules are mixed."""
+        apart = not self.sweeps or self.settings.randomized
+        return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and apart
 
     @cached_property
     def sweeps(self) -> bool:
