@@ -100,7 +100,7 @@ class _Piece:
 
     @property
     def has_hull(self) -> bool:
-        """Whether all thresholds that mixtures are made of are asked for: where labels are counted and rules are mixed."""
+        """Whether all thresholds that mixtures are made of are asked for: of labels, for mixtures."""
         apart = not self.sweeps or self.settings.randomized
         return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and apart
 
