@@ -2,6 +2,7 @@
 
     python -m benchmarks.promise_passes                 writes promise_passes.csv and promise_passes.md beside it
     python -m benchmarks.promise_passes --as before     measures another version, and keeps what is stored of others
+    python -m benchmarks.promise_passes --classes 2     some numbers of classes anew, the others as they are stored
     python -m benchmarks.promise_passes --tables        promise_passes.md alone, from promise_passes.csv
 
 Rows are drawn from a Dirichlet distribution, labels from the rows. One floor is `precision[1]` under `recall[1]`, two
@@ -29,12 +30,14 @@ from .tables import table, write_csv, write_text
 
 HERE = Path(__file__).parent
 COLUMNS = ("version", "classes", "rows", "floors", "passes", "ms", "free ms", "value", "confidence")
-CLASSES, SIZES = (2, 3, 10), (1_000, 100_000)
+SIZES = {2: (1_000, 20_000, 100_000, 1_000_000), 3: (1_000, 100_000), 10: (1_000, 100_000)}  # rows, by classes
 REPEATS = 3
 HEAD = """# Passes and time of calls with constraints
 
-Made by `python -m benchmarks.promise_passes`, which says how. *Before*: one loss in each pass, linear programmes by
-HiGHS. *After*: up to 32 multipliers in each pass, aim and constraints counted in the same pass, programmes of one block
+Made by `python -m benchmarks.promise_passes`, which says how. Of two classes, *before*: a sweep over the rows for every
+margin and every resample, and a linear programme for the mixture; *after*: thresholds are counted once, and margins,
+resamples and mixtures come from these counts. Of more classes, *before*: one loss in each pass, linear programmes by
+HiGHS; *after*: up to 32 multipliers in each pass, aim and constraints counted in the same pass, programmes of one block
 by a small simplex method, resamples from the multipliers of all rows. *Times free*: the time over that of the free
 call.
 """
@@ -69,10 +72,10 @@ def best_of(call: Callable[[], mw.Solution]) -> tuple[mw.Solution, float]:
     return solution, min(times)
 
 
-def measured(version: str) -> list[dict[str, Any]]:
+def measured(version: str, classes: list[int]) -> list[dict[str, Any]]:
     rows = []
-    for k in CLASSES:
-        for n in SIZES:
+    for k in classes:
+        for n in SIZES[k]:
             proba, y = drawn(k, n)
             _, free = best_of(partial(mw.optimize, proba, y, "f1[1]"))
             for floors, (aim, text) in problems(k).items():
@@ -101,6 +104,7 @@ def report(rows: list[dict[str, Any]]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--as", dest="version", default="after")
+    parser.add_argument("--classes", type=int, nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--output", type=Path, default=HERE)
     options = parser.parse_args(arguments)
@@ -111,9 +115,11 @@ def main(arguments: list[str] | None = None) -> None:
         with stored.open(newline="") as file:
             rows = list(csv.DictReader(file))
     if not options.tables:
-        rows = [row for row in rows if row["version"] != options.version]
-        rows += [{name: str(value) for name, value in row.items()} for row in measured(options.version)]
-        rows.sort(key=lambda row: ("before after".find(row["version"]), row["version"]))
+        anew = {(options.version, str(k)) for k in options.classes}
+        rows = [row for row in rows if (row["version"], row["classes"]) not in anew]
+        new_rows = measured(options.version, options.classes)
+        rows += [{name: str(value) for name, value in row.items()} for row in new_rows]
+        rows.sort(key=lambda row: ("before after".find(row["version"]), row["version"], int(row["classes"])))
         write_csv(stored, rows)
     write_text(options.output / "promise_passes.md", report(rows))
 

@@ -45,6 +45,16 @@ def counted(metric, C, **options):
 
 @pytest.mark.parametrize("name", sorted(PROPORTIONS))
 @examples(40)
+@given(st.lists(st.integers(0, 60), min_size=4, max_size=4))
+def test_the_variance_of_a_proportion_is_that_of_its_slopes(name, cells):
+    C = np.array(cells).reshape(2, 2) + np.eye(2)
+    sampled = counted(PROPORTIONS[name][0], C)
+    by_slopes = np.sum(sampled.smooth_slopes**2 * sampled.smooth) / C.sum()
+    assert sampled.variance == pytest.approx(by_slopes, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(PROPORTIONS))
+@examples(40)
 @given(st.lists(st.integers(0, 60), min_size=4, max_size=4), st.sampled_from([0.5, 0.8, 0.95, 0.999]))
 def test_proportions_have_exact_limits(name, cells, level):
     C = np.array(cells).reshape(2, 2)

@@ -252,8 +252,11 @@ class Rows:
             flat = _moderate(block).reshape(self.n_rows, -1) if self.proba.of_logits else block.reshape(self.n_rows, -1)
             # Sums along rows are taken in one order in every row, so that equal rows have equal keys.
             key += (flat * rng.uniform(1, 2, flat.shape[1])).sum(axis=1, dtype=np.float64)
+        ascending = np.sort(key)
+        if (ascending[1:] > ascending[:-1]).all():
+            return None
         _, first, cluster, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        if len(size) == self.n_rows or (self.codes != self.codes[first][cluster]).any():
+        if (self.codes != self.codes[first][cluster]).any():
             return None
         several = np.flatnonzero(size > 1)
         some, alike = self.proba.take(first[several]), np.ones(len(several))

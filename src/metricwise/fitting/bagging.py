@@ -195,11 +195,14 @@ def _content_order(problem: InMemory, first: Sequence[NDArray[Any]], cluster: In
         mixed = np.sin(np.sum([column / _scale(column) for column in columns], axis=0))
         columns = [np.bincount(cluster, column).astype(np.float64) for column in (*columns, mixed)]
     keys = [*first, *(_levels(column) for column in columns), columns[1]]
+    keys = [key for key in keys if key.min(initial=0) < key.max(initial=0)] or keys  # others decide nothing
     return np.asarray(np.lexsort(keys[::-1]), dtype=np.intp)
 
 
 def _levels(values: FloatArray) -> IntArray:
     """Return the rank (n,) of numbers, the same of neighbours closer than the resolution."""
+    if np.ptp(values) <= _RESOLUTION * _scale(values):
+        return np.zeros(len(values), dtype=np.intp)
     order = np.argsort(values, kind="stable")
     levels = np.empty(len(values), dtype=np.intp)
     levels[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > _RESOLUTION * _scale(values))

@@ -526,6 +526,11 @@ class ConstraintSystem:
         """Whether the confusions that keep all of them are a convex set."""
         return all(bound.convex for bound in self.constraints)
 
+    @property
+    def pooled(self) -> tuple[PooledConstraint, ...]:
+        """Those on a metric, which are all but gaps between groups."""
+        return tuple(bound for bound in self.constraints if isinstance(bound, PooledConstraint))
+
     def shared(self, share: FloatArray) -> bool:
         """Say whether all are about one confusion, that of all outputs by shares (M,)."""
         return all(

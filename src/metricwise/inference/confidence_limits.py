@@ -20,6 +20,7 @@ from ..core.matrices import inner
 from ..core.quantiles import student_quantile
 from ..goals.constraint import BoundConstraint, ConstraintSystem, GroupGap, PooledConstraint
 from ..goals.proportions import least_of
+from ..metrics.base import FractionalLinear
 from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
@@ -101,6 +102,9 @@ class SampledMetric:
     @cached_property
     def variance(self) -> float:
         """Of the metric over samples of so many rows, by its slopes."""
+        if self._cells is not None:  # whose slopes are known: 1 - p and -p over the share of trials
+            share, trials = _share_of(self._cells, self.smooth)
+            return self.design_effect * share * (1.0 - share) / (trials * max(self.n_rows, 1.0))
         slope = self.smooth_slopes
         return self.design_effect * float(inner(slope**2, self.smooth)) / max(self.n_rows, 1.0)
 
@@ -112,6 +116,8 @@ class SampledMetric:
         """
         if self.prior_known or self.bound.around is not None:
             return None
+        if self._cells is not None:
+            return self._cells
         slope = self.smooth_slopes
         size = float(np.abs(slope).max())
         moving = np.where(np.abs(slope) > _SAME * size, slope / max(size, np.finfo(float).tiny), 0.0)
@@ -121,6 +127,20 @@ class SampledMetric:
         successes, trials = (moving > 0).astype(float), (moving != 0).astype(float)
         share = float(inner(successes, self.smooth) / inner(trials, self.smooth))
         return (successes, trials) if abs(share - float(self._value_of(self.smooth))) < 1e-7 else None
+
+    @cached_property
+    def _cells(self) -> tuple[FloatArray, FloatArray] | None:
+        """The same where the metric is defined so, as recalls and precisions are, and rows move the class priors."""
+        if self.prior_known or self.bound.around is not None:
+            return None
+        ratio = self.bound.constraint.metric._of_cells(len(self.labels), self.labels)
+        if not isinstance(ratio, FractionalLinear) or ratio.A.shape != self.C.shape:
+            return None
+        cells = np.asarray(ratio.A), np.asarray(ratio.B)
+        if not all(((c == 0) | (c == 1)).all() for c in cells) or (cells[0] > cells[1]).any():
+            return None
+        share, trials = _share_of(cells, self.C)
+        return cells if trials > 0 and abs(share - self.value) < _SAME else None
 
     @property
     def smoothing(self) -> float:
@@ -151,6 +171,12 @@ class SampledGap:
     def variance(self) -> float:
         """Of the difference."""
         return self.first.variance + self.second.variance
+
+
+def _share_of(cells: tuple[FloatArray, FloatArray], C: FloatArray) -> tuple[float, float]:
+    """The share of successes in trials, NaN without any, and that of trials in all rows."""
+    successes, trials = (float(inner(part, C)) for part in cells)
+    return successes / trials if trials > 0 else np.nan, trials
 
 
 def inner_rows(A: FloatArray, C: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 
-__all__ = ["Changes", "Line", "Oracle", "Score", "TooManyChangesError", "Walk", "highest", "interior"]
+__all__ = ["Bins", "Changes", "Line", "Oracle", "Score", "TooManyChangesError", "Walk", "highest", "interior"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -167,6 +167,15 @@ class Changes:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Sums of the changes along a line in bins from `low` (G,) to `high` (G,), and outside of them."""
+
+    low: FloatArray
+    high: FloatArray
+    changes: Changes
+
+
 class Score(Protocol):
     """A function of the two functionals of each group that is to be as large as possible."""
 
@@ -193,6 +202,8 @@ class Walk:
         Ends of the intervals, including -inf and inf.
     values : ndarray of shape (T, 2)
         The functionals on each interval.
+    bins : Bins, optional
+        Of an outline: what was counted between places, which are the edges of bins, and not all intervals.
 
     See Also
     --------
@@ -212,6 +223,7 @@ class Walk:
     lower: FloatArray
     upper: FloatArray
     values: FloatArray
+    bins: Bins | None = None
 
     @classmethod
     def joined(cls, walks: Sequence[Walk]) -> Walk:
@@ -343,7 +355,7 @@ class Oracle(Protocol):
         """
         ...
 
-    def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
+    def walk(self, line: Line, tol: float, score: Score | None = None, bins: Bins | None = None) -> Walk:
         """Follow functionals of the confusion for all g along a line of losses.
 
         Parameters
@@ -354,10 +366,19 @@ class Oracle(Protocol):
         score : Score, optional
             What is to be as large as possible: intervals that provably do not have the largest value of their group
             may be left out, which saves the sorting of all changes. None: all intervals are listed.
+        bins : Bins, optional
+            Of an outline of the line: with a score, the search begins with them.
 
         Returns
         -------
         Walk
+        """
+        ...
+
+    def outline(self, line: Line) -> Walk:
+        """Follow functionals of one group along a line of losses, at many places all along it.
+
+        Few changes are all listed, as :meth:`walk` does; of more, places are the edges of bins, with a width of 0.
         """
         ...
 

@@ -18,8 +18,8 @@ from ..data.sources.base import Source
 from ..data.sources.memory import MemorySource
 from ..rules.calibration import TemperatureScaling
 from ..rules.decisions import decide_loss
-from .base import Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
-from .walk import follow
+from .base import Bins, Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
+from .walk import follow, outline
 
 __all__ = ["Counts"]
 
@@ -375,9 +375,13 @@ class Counts:
 
     # -------------------------------------------------------------------------------------------------- the walk
 
-    def walk(self, line: Line, tol: float, score: Score | None = None) -> Walk:
+    def walk(self, line: Line, tol: float, score: Score | None = None, bins: Bins | None = None) -> Walk:
         """Follow functionals of the confusion for all g along a line of losses; see :meth:`Oracle.walk`."""
-        return follow(self, line, tol, score)
+        return follow(self, line, tol, score, bins)
+
+    def outline(self, line: Line) -> Walk:
+        """Follow functionals of one group at many places along a line; see :meth:`Oracle.outline`."""
+        return outline(self, line)
 
     def changes(
         self, line: Line, grid: FloatArray, n_bins: int, listed_bins: NDArray[np.bool_] | None, summed: bool

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.sums import sums_to_zero
-from .base import Changes, FloatArray, IntArray, Line, Score, Walk, highest
+from .base import Bins, Changes, FloatArray, IntArray, Line, Score, Walk, highest
 
-__all__ = ["Countable", "follow"]
+__all__ = ["Countable", "follow", "outline"]
 
 _ALL_ROWS = 1 << 13  # so many changes of a group are sorted at once; more are looked at through bins first
 _BATCH = 1 << 16  # changes that may be listed together: what is made of them stays in cache
@@ -22,6 +22,7 @@ _MANY = 4  # groups, whose changes are too many to be sorted sooner than those o
 _SAMPLE = 1 << 10  # rows that say where the changes lie, fewer of many outputs
 _ZOOMS, _MOST_ZOOMS = 3, 8  # into the bins that may hold the best, and where no more of them can be held
 _ROUNDING = 1e-12
+_OUTLINE = (1 << 15, 1 << 13)  # changes that an outline lists one by one; of more, the bins at whose edges it is known
 _NEAR = 1e-6  # intervals this much below the best are not worth a try, whatever rounding does to it
 
 
@@ -45,12 +46,14 @@ class Countable(Protocol):
         ...
 
 
-def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Walk:
+def follow(oracle: Countable, line: Line, tol: float, score: Score | None, bins: Bins | None = None) -> Walk:
     """Walk along a line with any oracle that can note changes; see :meth:`Oracle.walk`.
 
     Few changes are listed and sorted. Many are summed in bins of g first: the sums of their positive and of their
     negative parts bound the functionals within a bin, and only bins that can hold the largest value are listed.
     """
+    if score is not None and bins is not None:
+        return _search(oracle, line, tol, score, 0, bins)
     outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
     entries = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
     most = entries * max(line.functionals.shape[-1] - 1, 1)  # changes of a group
@@ -64,10 +67,33 @@ def follow(oracle: Countable, line: Line, tol: float, score: Score | None) -> Wa
     else:
         per_batch = max(1, _SEGMENTS // int(np.clip(entries // _PER_BIN, *_BINS)))
         walks = [
-            _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin, entries)
+            _search(oracle, line.take(slice(begin, min(begin + per_batch, line.n_groups))), tol, score, begin)
             for begin in range(0, line.n_groups, per_batch)
         ]
     return Walk.joined(walks)
+
+
+def outline(oracle: Countable, line: Line) -> Walk:
+    """Return the functionals of one group at many places all along a line; see :meth:`Oracle.outline`."""
+    entries = oracle.n_rows * int((line.group >= 0).sum())
+    if entries <= min(_OUTLINE[0], entries if oracle.capacity is None else oracle.capacity):
+        return _list_all(oracle, line, 0.0, 0, None)
+    low, high = _range(oracle, line, 1.0)
+    bins = _in_bins(oracle, line, low, high, _OUTLINE[1])
+    changes = bins.changes
+    start, change = changes.start[0], changes.sums[0, :, :2]
+    values = np.concatenate([start[None], start + np.cumsum(change, axis=0)])
+    for _, f in line.vanishes:
+        values[:, f] = sums_to_zero(start[f], change[:, f])
+    edges = low[0] + np.arange(_OUTLINE[1] + 1) * ((high - low)[0] / _OUTLINE[1])
+    lower, upper = np.concatenate([[-np.inf], edges, edges[-1:]]), np.concatenate([edges[:1], edges, [np.inf]])
+    return Walk(np.zeros(len(values), dtype=np.intp), lower, upper, values * changes.scale[0], bins)
+
+
+def _in_bins(oracle: Countable, line: Line, low: FloatArray, high: FloatArray, n_bins: int) -> Bins:
+    """Sum changes in so many bins of each group."""
+    grid = np.stack([low, n_bins / (high - low)], axis=1)
+    return Bins(low, high, oracle.changes(line, grid, n_bins, None, True))
 
 
 def _list_all(oracle: Countable, line: Line, tol: float, offset: int, score: Score | None) -> Walk:
@@ -85,34 +111,38 @@ def _nearest(walk: Walk, score: Score, offset: int, n_groups: int) -> Walk:
     return Walk(walk.group[near], walk.lower[near], walk.upper[near], walk.values[near])
 
 
-def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, n_entries: int) -> Walk:
-    """Search groups of at most so many entries."""
-    n_bins = int(np.clip(min(_SEGMENTS // line.n_groups, n_entries // _PER_BIN), *_BINS))
-    low, high = _range(oracle, line)
+def _search(oracle: Countable, line: Line, tol: float, score: Score, offset: int, bins: Bins | None = None) -> Walk:
+    """Search groups, from bins on if there are any."""
+    if bins is None:
+        outputs = np.bincount(line.group[line.group >= 0], minlength=line.n_groups)
+        entries = oracle.n_rows * max(int(outputs.max(initial=0)), 1)
+        n_bins = int(np.clip(min(_SEGMENTS // line.n_groups, entries // _PER_BIN), *_BINS))
+        bins = _in_bins(oracle, line, *_range(oracle, line), n_bins)
+    n_bins = bins.changes.count.shape[1] - 2
     enough = max(oracle.n_rows * int((line.group >= 0).sum()) // 4, _ALL_ROWS * line.n_groups)
     zooms = _ZOOMS
     if oracle.capacity is not None and oracle.capacity < enough:
         enough, zooms = oracle.capacity, _MOST_ZOOMS
-    passes = 0
-    while True:
-        grid = np.stack([low, n_bins / (high - low)], axis=1)
-        changes = oracle.changes(line, grid, n_bins, None, True)
-        listed_bins = _promising(changes, line, score)
-        if passes:  # what lies outside has been ruled out
+    for zoom in range(zooms):
+        listed_bins = _promising(bins.changes, line, score)
+        if zoom:  # what lies outside has been ruled out
             listed_bins[:, [0, -1]] = False
-        passes += 1
-        narrower = _hull(listed_bins, low, high, n_bins)
-        if passes == zooms or changes.count[listed_bins].sum() <= enough or narrower is None:
+        narrower = _hull(listed_bins, bins.low, bins.high, n_bins)
+        if zoom == zooms - 1 or bins.changes.count[listed_bins].sum() <= enough or narrower is None:
             break
-        low, high = narrower
+        bins = _in_bins(oracle, line, *narrower, n_bins)
+    grid = np.stack([bins.low, n_bins / (bins.high - bins.low)], axis=1)
     events = oracle.changes(line, grid, n_bins, listed_bins, False)
-    changes = replace(changes, segment=events.segment, g=events.g, change=events.change)
-    edges = low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
+    changes = replace(bins.changes, segment=events.segment, g=events.g, change=events.change)
+    edges = bins.low[:, None] + np.arange(n_bins + 1) / grid[:, 1:]
     return _nearest(_intervals(changes, line, listed_bins, edges, tol, offset), score, offset, line.n_groups)
 
 
-def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
-    """Where most changes of each group lie, by a sample of the rows."""
+def _range(oracle: Countable, line: Line, wider: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Where most changes of each group lie, by a sample of the rows, and those of it that are at most so far away.
+
+    That is in units of the range of most.
+    """
     groups = line.n_groups
     sample = oracle.glance(int(np.clip((1 << 13) // len(line.group), 128, _SAMPLE)))
     grid, listed_bins = np.zeros((groups, 2)), np.ones((groups, 2), dtype=bool)
@@ -123,6 +153,10 @@ def _range(oracle: Countable, line: Line) -> tuple[FloatArray, FloatArray]:
     some = np.append(g, 0.0)  # a group without a change may look anywhere
     low = some[np.minimum(ends[:-1] + number // 100, len(g))]
     high = some[np.minimum(np.maximum(ends[1:] - 1 - number // 100, ends[:-1]), len(g))]
+    if wider:
+        first, last = some[np.minimum(ends[:-1], len(g))], some[np.minimum(np.maximum(ends[1:] - 1, ends[:-1]), len(g))]
+        reach = wider * (high - low)
+        low, high = np.maximum(low - reach, first), np.minimum(high + reach, last)
     margin = 0.01 * (high - low) + 1e-6 * np.maximum(1.0, np.abs(low))
     return low - margin, high + margin
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..core.notes import NoteKind, note_list
-from ..goals.constraint import BoundConstraint, ConstraintSystem, PooledConstraint
+from ..goals.constraint import BoundConstraint, ConstraintSystem
 from ..metrics.objective import Objective
 from ..oracles.base import Line, Oracle, Walk, interior
 from .base import BaseSolver, FloatArray, IntArray, Needs, concave_bound, finish_walk, no_losses
@@ -109,7 +109,7 @@ class Sweep(BaseSolver):
             objective,
             walk,
             values,
-            points=lambda index: _thresholds(walk.lower[index], walk.upper[index]),
+            points=lambda index: thresholds_inside(walk.lower[index], walk.upper[index]),
             loss=threshold_loss,
             value=objective.values if ratio is None else lambda pooled: ratio.value(*ratio.at(pooled)),
             n_candidates=self.n_candidates,
@@ -185,7 +185,9 @@ class _Within:
 
     def value(self, at: FloatArray) -> FloatArray:
         """Return the values (...) of shares (..., 2) of each true class that are predicted 1."""
-        return self.of_confusions(_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
+        return self.of_confusions(confusions_along(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(
+            at.shape[:-1]
+        )
 
     def of_confusions(self, C: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""
@@ -216,7 +218,7 @@ class _Within:
 
     def guide(self, at: FloatArray) -> FloatArray:
         """Return the values of shares (T, 2), and far below them minus what the constraints are missed by."""
-        C = _confusions(at, self.objective.row_priors[0])
+        C = confusions_along(at, self.objective.row_priors[0])
         values, missed = self.of_confusions(C), np.zeros(len(C))
         for constraint in self.constraints:
             value, ends = constraint.value(C), constraint.constraint
@@ -238,22 +240,40 @@ class _Within:
 
     def _extremes(self, A: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least and the largest <A, C> in boxes of shares."""
-        nobody = float(A[:, 0] @ self.objective.row_priors[0])
-        rise = A[:, 1] - A[:, 0]
+        nobody, rise = along(A, self.objective.row_priors[0])
         least, most = np.where(rise > 0, low, high), np.where(rise > 0, high, low)
         return nobody + least @ rise, nobody + most @ rise
 
 
-def sweep_within(
-    oracle: Oracle, objective: Objective, limits: ConstraintSystem, n_candidates: int = 16
-) -> SolverResult | None:
-    """Return the best of all thresholds that keep constraints, None where none does."""
-    assert limits.shared(objective.grouping.share)
-    bound = tuple(constraint.bound for constraint in limits.constraints if isinstance(constraint, PooledConstraint))
-    grouping, score = objective.grouping, _Within(objective, bound)
+def along(A: FloatArray, priors: FloatArray) -> tuple[float, FloatArray]:
+    """Return <A, C> where nobody is predicted 1, and how it rises with the shares (2,) of each class that are."""
+    return float(A[:, 0] @ priors), np.asarray(A[:, 1] - A[:, 0])
+
+
+def threshold_line(objective: Objective) -> Line:
+    """Return the line of all thresholds of an objective of one group: the shares of each class that are predicted 1."""
+    grouping = objective.grouping
     group = np.where(grouping.share > 0, grouping.group, -1)
-    line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
-    walk = oracle.walk(line, 0.0, score if objective.monotone or objective.ratio is not None else None)
+    return Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
+
+
+def sweep_within(
+    oracle: Oracle,
+    objective: Objective,
+    limits: ConstraintSystem,
+    n_candidates: int = 16,
+    outline: Walk | None = None,
+) -> SolverResult | None:
+    """Return the best of all thresholds that keep constraints, None where none does.
+
+    `outline` is that of the thresholds, if it is at hand.
+    """
+    assert limits.shared(objective.grouping.share)
+    score = _Within(objective, tuple(limit.bound for limit in limits.pooled))
+    bins, walk = (None, None) if outline is None else (outline.bins, outline)
+    if walk is None or bins is not None:
+        pruned = objective.monotone or objective.ratio is not None
+        walk = oracle.walk(threshold_line(objective), 0.0, score if pruned else None, bins)
     everywhere = not score.slow or len(walk.group) <= _MAX_SLOW_VALUES
     if everywhere:
         chunks = range(0, len(walk.group), _CHUNK_INTERVALS)
@@ -261,7 +281,7 @@ def sweep_within(
     else:
         values = np.full(len(walk.group), -np.inf)
         order = np.argsort(walk.lower, kind="stable")
-        feasible = order[score.quick.kept(_confusions(walk.values[order], objective.row_priors[0]))]
+        feasible = order[score.quick.kept(confusions_along(walk.values[order], objective.row_priors[0]))]
         guided = _values_near_best(score.guide, walk.values[feasible])
         values[feasible] = np.where(guided > -_FAR_BELOW / 2, guided, -np.inf)
     if values.max(initial=-np.inf) == -np.inf:
@@ -271,7 +291,7 @@ def sweep_within(
         objective,
         walk,
         values,
-        points=lambda index: _thresholds(walk.lower[index], walk.upper[index]),
+        points=lambda index: thresholds_inside(walk.lower[index], walk.upper[index]),
         loss=threshold_loss,
         value=lambda pooled: score.of_confusions(pooled.reshape(-1, 2, 2)).reshape(pooled.shape[:-2]),
         n_candidates=n_candidates,
@@ -305,8 +325,8 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     for b in range(n_blocks):
         intervals = np.flatnonzero(walk.group == b)
         intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]  # from nobody to everybody
-        some = _along(len(intervals)) if shared else _upper_hull(walk.values[intervals])
-        thresholds_by_block.append(_thresholds(walk.lower[intervals[some]], walk.upper[intervals[some]]))
+        some = _along(len(intervals)) if shared else upper_hull(walk.values[intervals])
+        thresholds_by_block.append(thresholds_inside(walk.lower[intervals[some]], walk.upper[intervals[some]]))
     size = max(map(len, thresholds_by_block))
     thresholds = np.stack(
         [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
@@ -318,7 +338,7 @@ def _along(n: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(n, _MAX_CURVE_POINTS)).astype(np.intp))
 
 
-def _upper_hull(points: FloatArray) -> IntArray:
+def upper_hull(points: FloatArray) -> IntArray:
     """Return which of some points (n, 2), that ascend in both coordinates, are on the upper hull; ends included."""
     kept = np.arange(len(points))
     while len(kept) > 2:  # what is not above the line through its neighbours is no corner
@@ -332,7 +352,7 @@ def _upper_hull(points: FloatArray) -> IntArray:
 
 def _values(objective: Objective, group: int, predicted_one: FloatArray) -> FloatArray:
     """Values (...) of a group where such shares (..., 2) of each true class are predicted 1."""
-    C = _confusions(predicted_one.reshape(-1, 2), objective.row_priors[group])
+    C = confusions_along(predicted_one.reshape(-1, 2), objective.row_priors[group])
     return objective.values_of(group, C).reshape(predicted_one.shape[:-1])
 
 
@@ -363,8 +383,8 @@ def _values_near_best(value: Callable[[FloatArray], FloatArray], predicted_one: 
         trial, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
 
 
-def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
-    """Confusion matrices (T, 2, 2) from the shares of each true class that are predicted 1."""
+def confusions_along(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
+    """Return confusion matrices (T, 2, 2) from the shares of each true class that are predicted 1."""
     # Running sums end a rounding away from the truth: an empty cell must be empty for a 0/0 to be one.
     ones = np.where(predicted_one < 1e-12 * priors, 0.0, np.minimum(predicted_one, priors))
     rest = priors - ones
@@ -372,8 +392,8 @@ def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
     return np.stack([rest, ones], axis=-1)
 
 
-def _thresholds(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Thresholds inside intervals, kept within [0, 1] where that decides the same."""
+def thresholds_inside(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return thresholds inside intervals, kept within [0, 1] where that decides the same."""
     left = np.where(np.isinf(low) & (high > 0), 0.0, low)
     right = np.where(np.isinf(high) & (low <= 1), 1.0, high)
     return interior(left, right)

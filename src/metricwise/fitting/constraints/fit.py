@@ -24,12 +24,12 @@ from ...inference.spread import count_independent
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.metadata import RuleMetadata
 from ...solvers.constrained import Effort, InfeasibleError
+from .. import samples
 from ..bagging import check_labelled
-from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
 from .resolve import InfeasibleConstraintsError
-from .search import ConstrainedRule, NoSingleRuleError, Search
+from .search import ConstrainedRule, NoSingleRuleError, Search, searches_of
 from .validate import OutOfBagEstimate, OutOfBagFits
 
 __all__ = ["fit_within"]
@@ -64,15 +64,13 @@ def fit_within(
     read_before = problem.source.passes.entries
     stage("keeping constraints")
     if problem.labelled and (confidence is not None or len(recipes) > 1):
-        problem = with_copies_clustered(problem)
+        problem = samples.with_copies_clustered(problem)
 
     def search_by(recipe: FitStrategy) -> Search:
         link = problem.link(recipe.recalibrate, recipe.link_by_group)
         return Search(problem, recipe, link, problem.constraints, settings)
 
-    searches = [search_by(recipe) for recipe in recipes]
-    settling = [search for search in searches if search.settles]
-    searches = settling[:1] or searches  # which are exact
+    searches = searches_of(recipes, search_by)
     task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:
@@ -123,8 +121,8 @@ class _Task:
 
     @cached_property
     def judging_rows(self) -> InMemory:
-        """Rows that rules are judged on."""
-        return judging_rows(self.problem)[0]
+        """Rows that rules are judged on; copies are clustered in the problem already."""
+        return self.problem.sample(samples.MAX_ROWS, 0)
 
     @cached_property
     def out_of_bag(self) -> OutOfBagFits:
@@ -211,7 +209,9 @@ class _Task:
                     high = middle
                 else:
                     low, best = middle, _Promised(search, candidate, share * furthest, middle)
-        return best
+        if best is None or not search.sweeps:
+            return best
+        return best._replace(rule=search.best(best.margins, single=True, effort=Effort.CAUTIOUS))  # which is counted
 
     def _tried(self, sampled: Sequence[SampledMetric | SampledGap], begin: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How many unrelated rules were tried for these, by variances (Q,) to begin with, which are returned too.
@@ -265,6 +265,8 @@ class _Task:
                     if asked == effort:
                         break
                     asked = effort
+                    if search.outlined:  # the best threshold is nearer to its bound than that between bins
+                        margins = np.where(margins > 0, np.maximum(needed, margins), margins)
                     continue
                 asked = cheapest
                 needed = needed * (_HASTE if step >= _HURRY else 1.0)
@@ -354,8 +356,9 @@ class _Task:
         alternative, notes = result.alternative, [*result.notes]
         if search.sweeps:
             alternative = search.mixture_value(margins)
-            if alternative is not None and alternative > result.value + _TOL:
-                more = alternative - result.value
+            more = 0.0 if alternative is None else alternative - result.value
+            alternative = None if alternative is None else max(alternative, result.value)
+            if more > _TOL:
                 setting = argument("randomized", True)
                 text = f"A mixture of rules would improve the metric by {more:.2g} (set {setting})."
                 notes.append(Note(NoteKind.ALTERNATIVE, text))

@@ -6,7 +6,7 @@ the search for a single rule beside it. Must not know new rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,12 +27,13 @@ from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_sing
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
 from ...solvers.result import Outcome, SolverResult
-from ...solvers.sweep import hull_losses, sweep_within
+from ...solvers.sweep import hull_losses
 from ..solving import Settings, solve
 from .references import Reference, find_references, spread_references
 from .resolve import bind_constraints
+from .thresholds import ThresholdCurve
 
-__all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
+__all__ = ["ConstrainedRule", "NoSingleRuleError", "Search", "searches_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -121,8 +122,9 @@ class _Piece:
 
     @property
     def has_hull(self) -> bool:
-        """Whether all thresholds that mixtures are made of are asked for, because labels are counted."""
-        return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps
+        """Whether all thresholds that mixtures are made of are asked for: of labels, for mixtures."""
+        apart = not self.sweeps or self.settings.randomized
+        return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and apart
 
     @cached_property
     def sweeps(self) -> bool:
@@ -153,16 +155,23 @@ class _Piece:
 
     def swept(self, limits: ConstraintSystem) -> SolverResult | None:
         """Return the best threshold or cut within limits; None where none keeps them."""
-        sweep = cut_within if self.has_cuts else sweep_within
-        return sweep(self.oracle, self.objective, limits)
+        return cut_within(self.oracle, self.objective, limits) if self.has_cuts else self.thresholds.best(limits)
+
+    @cached_property
+    def thresholds(self) -> ThresholdCurve:
+        """The thresholds, where these are all rules that come into question."""
+        return ThresholdCurve(self.oracle, self.objective, self.limits)
+
+    @property
+    def knows_thresholds(self) -> bool:
+        """Whether thresholds can all be compared in no time."""
+        slow = self.objective.slow or any(limit.bound.metric.traits.slow for limit in self.limits.pooled)
+        return self.sweeps and self.has_thresholds and not slow and self.problem.aim.average != "instance"
 
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
         """Return the best rule within limits: a mixture, or one rule."""
         if self.sweeps and not self.settings.randomized:
-            threshold = self.swept(limits)
-            if threshold is None:
-                raise NoSingleRuleError(self._mixture(limits, effort))
-            return ConstrainedRule(threshold, threshold.confusion, None)
+            return self._swept_rule(limits, effort)
         if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
             self.feasible.narrow(limits)
             known_rule = self.feasible.best_known()
@@ -185,6 +194,18 @@ class _Piece:
         if single_rule is None:
             raise NoSingleRuleError(mixture)
         return self._packed(single_rule, mixture, limits.called)
+
+    def _swept_rule(self, limits: ConstraintSystem, effort: Effort) -> ConstrainedRule:
+        """Return the best threshold or cut within limits; of thresholds known so far, as running sums count it."""
+        if effort is Effort.KNOWN and self.knows_thresholds:
+            threshold = self.thresholds.glance(limits)
+            if threshold is None:
+                raise InfeasibleError
+        else:
+            threshold = self.swept(limits)
+            if threshold is None:
+                raise InfeasibleError if limits.narrowed else NoSingleRuleError(self._mixture(limits, effort))
+        return ConstrainedRule(threshold, threshold.confusion, None)
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
@@ -231,6 +252,8 @@ class _Piece:
 
     def mixture_value(self, limits: ConstraintSystem) -> float | None:
         """Return the optimised value of the best mixture within limits; None where there is none."""
+        if self.knows_thresholds and self.thresholds.mixes_exactly:
+            return self.thresholds.mixture_value(limits)
         try:
             return self._mixture(limits, Effort.FULL).value
         except InfeasibleError:
@@ -334,7 +357,7 @@ class Search:
         piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, constraints, self.settings)
         self.pieces.append((outputs, which, piece))
 
-    @property
+    @cached_property
     def sweeps(self) -> bool:
         """Whether every piece is a sweep over thresholds."""
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
@@ -366,9 +389,16 @@ class Search:
     def compares_known(self) -> bool:
         """Whether margins can be found among the rules that were asked for.
 
-        Not of thresholds, which are all compared anyway, nor of one loss per group, where few single rules are known.
+        Not of one loss per group, where few single rules are known, nor of thresholds of several outputs.
         """
-        return not self.sweeps and all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
+        if self.sweeps:
+            return len(self.pieces) == 1 and self.pieces[0][2].knows_thresholds
+        return all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
+
+    @property
+    def outlined(self) -> bool:
+        """Whether the thresholds that are known are those between bins, because there are so many."""
+        return self.sweeps and self.compares_known and self.pieces[0][2].thresholds.walk.bins is not None
 
     @cached_property
     def _others(self) -> list[Part]:
@@ -436,3 +466,13 @@ class Search:
     def counted(self, rule: ConstrainedRule) -> list[SampledMetric | SampledGap]:
         """Return the constraints as labels count them for a rule."""
         return sample_constraints(self.problem, self.limits, rule.judged, lambda: rule.result.rule, self.link)
+
+
+def searches_of(recipes: Sequence[FitStrategy], search_by: Callable[[FitStrategy], Search]) -> list[Search]:
+    """Return the searches of recipes, or one alone: thresholds that labels count are all compared."""
+    searches: dict[FitStrategy, Search] = {}
+    for recipe in sorted(recipes, key=lambda recipe: recipe.confusion != "labels"):
+        searches[recipe] = search_by(recipe)
+        if searches[recipe].settles:
+            return [searches[recipe]]
+    return [searches[recipe] for recipe in recipes]

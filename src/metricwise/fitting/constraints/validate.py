@@ -23,6 +23,7 @@ from ...oracles.problem import FitStrategy, InMemory, argmax_rule
 from ...solvers.constrained import Effort, InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
+from .resampled_thresholds import ResampledThresholds
 from .resolve import bind_constraints
 from .search import ConstrainedRule, NoSingleRuleError, Search
 
@@ -96,12 +97,18 @@ class OutOfBagFits:
         self, rows: InMemory, n_independent: float, constraints: Sequence[Constraint], settings: Settings, seed: int
     ) -> None:
         self.constraints, self.settings = tuple(constraints), settings
-        resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
-        self.rows, self.kept = resamples.problem, resamples.kept
-        self.parts = [self.rows.take(np.flatnonzero(kept)) for kept in self.kept]  # which keep links for all recipes
+        self.resamples = draw(rows, np.random.default_rng(seed), _ROUNDS)
+        self.rows, self.kept = self.resamples.problem, self.resamples.kept
         self._searches: dict[tuple[FitStrategy, int], Search] = {}
         # Optimism falls with the number of independent rows, of which resamples have fewer.
-        self.share = float(np.mean([Spread.of(part).n_independent for part in self.parts])) / n_independent
+        spread = Spread.of(self.rows)
+        kept_rows = [spread.take(np.flatnonzero(kept)).n_independent for kept in self.kept]
+        self.share = float(np.mean(kept_rows)) / n_independent
+
+    @cached_property
+    def parts(self) -> list[InMemory]:
+        """The rows that each resample keeps, which keep links for all recipes."""
+        return [self.rows.take(np.flatnonzero(kept)) for kept in self.kept]
 
     def _search(self, r: int, whole: Search) -> Search:
         """The search on a resample, from the multipliers of all rows; rules asked for serve other margins too."""
@@ -113,7 +120,14 @@ class OutOfBagFits:
         return self._searches[recipe, r]
 
     def unseen(self, whole: Search, margins: FloatArray) -> OutOfBagEstimate | None:
-        """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints."""
+        """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints.
+
+        Thresholds of one pooled confusion are all compared, whatever the recipe: they are counted in all resamples at
+        once, behind the link of all rows, and no recipe is selected.
+        """
+        simple = self.rows.prior is None or self.rows.schema.n_outputs == 1  # so that entries have one weight each
+        if whole.sweeps and whole.compares_known and simple and whole.constraints:
+            return self._swept(whole, margins)
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(
             (_ROUNDS, rows.n_rows, rows.schema.n_outputs), -1, dtype=code_type(rows.schema.decision_width)
@@ -141,6 +155,26 @@ class OutOfBagFits:
         optimism = np.mean(fitted, axis=0) - np.mean([kept for _, kept in judged], axis=0)
         flattery = float(np.mean(flattered)) - value
         return OutOfBagEstimate(*rounds[0], value, flattery * self.share, optimism * self.share)
+
+    def _swept(self, whole: Search, margins: FloatArray) -> OutOfBagEstimate | None:
+        """The same for thresholds of one pooled confusion."""
+        thresholds = ResampledThresholds(self.resamples, whole.link, whole.oracle, whole.objective, whole.limits)
+        fits = thresholds.fit(margins)
+        if len(fits.resamples) * 2 < len(self.kept):
+            return None
+        decisions = np.full((_ROUNDS, *thresholds.scores.shape), -1, dtype=code_type(2))
+        for r, threshold in zip(fits.resamples.tolist(), fits.threshold.tolist(), strict=True):
+            left = np.flatnonzero(~self.kept[r])
+            decisions[r * _ROUNDS // len(self.kept), left] = thresholds.scores[left] > threshold
+        rounds = [codes for codes in decisions if (codes[:, 0] >= 0).mean() >= 0.5]
+        shown = [self._decided(codes) for codes in rounds]
+        rounds = [codes for codes, (some, _) in zip(rounds, shown, strict=True) if some.source.class_weights.any()]
+        if not rounds:
+            return None
+        values, constrained = thresholds.judged(np.stack(rounds))
+        value, optimism = float(values.mean()), fits.constrained.mean(axis=0) - constrained.mean(axis=0)
+        flattery = float(fits.aim.mean()) - value
+        return OutOfBagEstimate(*self._decided(rounds[0]), value, flattery * self.share, optimism * self.share)
 
     def _decided(self, codes: NDArray[Any]) -> tuple[InMemory, NDArray[Any]]:
         """The rows that were decided in a round, and the decisions."""
