@@ -186,3 +186,18 @@ def test_from_bins_the_rule_is_as_good_and_keeps_its_limits(aim, text, request):
         for ours, theirs in zip(binned.constraints, listed.constraints, strict=True):
             assert ours.confidence == theirs.confidence
             assert ours.margin == pytest.approx(theirs.margin, abs=0.005)
+
+
+def test_a_floor_on_one_of_several_outputs_is_kept():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    score = -0.5 + 2.0 * rng.normal(size=(600, 3))
+    names = ["first", "second", "third"]
+    p, y = (pd.DataFrame(values, columns=names) for values in (sigmoid(score), draw_flags(sigmoid(score), rng)))
+    solution = mw.optimize(p, y, "f1", average="macro", subject_to="recall[second] >= 0.8")
+    (promise,) = solution.constraints
+    assert promise.confidence == 0.95
+    predicted = np.asarray(solution.rule.predict(p))[:, 1]
+    assert predicted[y["second"] == 1].mean() == pytest.approx(promise.value)
+    assert promise.value > 0.8
+    assert solution.gain is not None

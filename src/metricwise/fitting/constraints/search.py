@@ -389,10 +389,11 @@ class Search:
     def compares_known(self) -> bool:
         """Whether margins can be found among the rules that were asked for.
 
-        Not of one loss per group, where few single rules are known, nor of thresholds of several outputs.
+        Not of one loss per group, where few single rules are known, nor of thresholds of some outputs alone.
         """
         if self.sweeps:
-            return len(self.pieces) == 1 and self.pieces[0][2].knows_thresholds
+            outputs, _, piece = self.pieces[0]
+            return len(outputs) == self.problem.schema.n_outputs and piece.knows_thresholds
         return all(piece.feasible.blocks.n_blocks == 1 for _, _, piece in self.pieces)
 
     @property

@@ -123,10 +123,11 @@ class OutOfBagFits:
         """Fit to every resample with margins, and judge what it left out; None where too few keep the constraints.
 
         Thresholds of one pooled confusion are all compared, whatever the recipe: they are counted in all resamples at
-        once, behind the link of all rows, and no recipe is selected.
+        once, and no recipe is selected. The link of all rows serves, which orders the rows of one output as any other
+        does; of several outputs resamples have links, and with known priors weights, of their own.
         """
-        simple = self.rows.prior is None or self.rows.schema.n_outputs == 1  # so that entries have one weight each
-        if whole.sweeps and whole.compares_known and simple and whole.constraints:
+        single = self.rows.schema.n_outputs == 1 or (whole.link is None and self.rows.prior is None)
+        if whole.sweeps and whole.compares_known and single and whole.constraints:
             return self._swept(whole, margins)
         rows, per_round = self.rows, len(self.kept) // _ROUNDS
         decisions = np.full(
