@@ -184,7 +184,7 @@ class _Within:
 
     def value(self, at: FloatArray) -> FloatArray:
         """Return the values (...) of shares (..., 2) of each true class that are predicted 1."""
-        return self.of_confusions(_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
+        return self.of_confusions(threshold_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
 
     def of_confusions(self, C: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""
@@ -241,7 +241,7 @@ def sweep_within(
     else:
         values = np.full(len(walk.group), -np.inf)
         order = np.argsort(walk.lower, kind="stable")
-        feasible = order[score.kept(_confusions(walk.values[order], objective.row_priors[0]))]
+        feasible = order[score.kept(threshold_confusions(walk.values[order], objective.row_priors[0]))]
         values[feasible] = _values_near_best(score.value, walk.values[feasible])
     if values.max(initial=-np.inf) == -np.inf:
         return None
@@ -274,23 +274,37 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     list of Loss
         As many as the block of most thresholds has; the others repeat their last.
     """
+    thresholds_by_block = []
+    for thresholds, predicted_one in block_thresholds(oracle, block):
+        some = _along(len(thresholds)) if shared else _upper_hull(predicted_one)
+        thresholds_by_block.append(thresholds[some])
+    size = max(map(len, thresholds_by_block))
+    thresholds = np.stack(
+        [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
+    )
+    return [threshold_loss(row) for row in thresholds]
+
+
+def block_thresholds(oracle: Oracle, block: IntArray) -> list[tuple[FloatArray, FloatArray]]:
+    """Return all thresholds of every block of binary outputs (M,), from nobody to everybody.
+
+    Returns
+    -------
+    list of (ndarray of shape (T,), ndarray of shape (T, 2))
+        Thresholds, and the shares of all rows of the block that are of each class and predicted 1.
+    """
     n_blocks = int(block.max()) + 1
     total = np.bincount(block, oracle.weight)
     share = oracle.weight / np.where(total > 0, total, 1.0)[block]
     constant, slope = (loss.map(lambda a: np.repeat(a, n_blocks, axis=0)) for loss in (_CONSTANT, _SLOPE))
     ones, vanishing = np.repeat(_PREDICTED_ONE[None], n_blocks, axis=0), np.ones((n_blocks, 2), dtype=bool)
     walk = oracle.walk(Line(np.where(share > 0, block, -1), share, constant, slope, ones, vanishing), 0.0)
-    thresholds_by_block = []
+    out = []
     for b in range(n_blocks):
         intervals = np.flatnonzero(walk.group == b)
-        intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]  # from nobody to everybody
-        some = _along(len(intervals)) if shared else _upper_hull(walk.values[intervals])
-        thresholds_by_block.append(_thresholds(walk.lower[intervals[some]], walk.upper[intervals[some]]))
-    size = max(map(len, thresholds_by_block))
-    thresholds = np.stack(
-        [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
-    )
-    return [threshold_loss(row) for row in thresholds]
+        intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]
+        out.append((_thresholds(walk.lower[intervals], walk.upper[intervals]), walk.values[intervals]))
+    return out
 
 
 def _along(n: int) -> IntArray:
@@ -311,7 +325,7 @@ def _upper_hull(points: FloatArray) -> IntArray:
 
 def _values(objective: Objective, group: int, predicted_one: FloatArray) -> FloatArray:
     """Values (...) of a group where such shares (..., 2) of each true class are predicted 1."""
-    C = _confusions(predicted_one.reshape(-1, 2), objective.row_priors[group])
+    C = threshold_confusions(predicted_one.reshape(-1, 2), objective.row_priors[group])
     return objective.values_of(group, C).reshape(predicted_one.shape[:-1])
 
 
@@ -342,8 +356,8 @@ def _values_near_best(value: Callable[[FloatArray], FloatArray], predicted_one: 
         trial, step = np.unique(np.clip(near, 0, len(values) - 1)), finer
 
 
-def _confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
-    """Confusion matrices (T, 2, 2) from the shares of each true class that are predicted 1."""
+def threshold_confusions(predicted_one: FloatArray, priors: FloatArray) -> FloatArray:
+    """Return confusion matrices (T, 2, 2) from the shares of each true class that are predicted 1."""
     # Running sums end a rounding away from the truth: an empty cell must be empty for a 0/0 to be one.
     ones = np.where(predicted_one < 1e-12 * priors, 0.0, np.minimum(predicted_one, priors))
     rest = priors - ones

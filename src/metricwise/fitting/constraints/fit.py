@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from ..bagging import check_labelled
 from ..samples import judging_rows, with_copies_clustered
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
+from .group_thresholds import CountedThresholds, ThresholdPromise
 from .resolve import InfeasibleConstraintsError
 from .search import ConstrainedRule, NoSingleRuleError, Search
 from .validate import OutOfBagEstimate, OutOfBagFits
@@ -156,6 +157,8 @@ class _Task:
         the rules asked for so far, and searched once more in the end.
         """
         confidence, single = self.confidence, not self.settings.randomized
+        if confidence is not None and search.by_group is not None:
+            return self._by_group(search, confidence)
         if confidence is None:
             return _Promised(search, search.best(self.none, single=single, effort=Effort.THOROUGH), self.none)
         tightened, furthest = self._tighten(search, confidence, Effort.CAUTIOUS)
@@ -172,9 +175,23 @@ class _Task:
             return _Promised(search, search.best(self.none, single=single), self.none)
         return best
 
+    def _by_group(self, search: Search, confidence: float) -> _Promised:
+        """Return the best thresholds of sensitive groups whose limits keep the constraints."""
+        assert search.by_group is not None
+        free = search.best(self.none, single=True)
+        counted = CountedThresholds(free.result, free.judged, search.counted(free))
+
+        def levels(sampled: Sequence[SampledMetric | SampledGap], confidence: float, begin: FloatArray) -> Any:
+            tried, begin = self._tried(sampled, begin)
+            return [self.level(confidence, n) for n in tried.tolist()], begin
+
+        promise = ThresholdPromise(search.by_group, counted, search.at_thresholds, levels, self._short).at(confidence)
+        rule = ConstrainedRule(promise.rule.result, promise.rule.judged, None)
+        return _Promised(search, rule, promise.margins, promise.confidence)
+
     def _settled(self, promise: _Promised) -> _Promised:
         """Return the promise of a rule that is searched once more, where only rules asked for had been compared."""
-        if promise.confidence in (None, self.confidence):
+        if promise.search.by_group is not None or promise.confidence in (None, self.confidence):
             return promise
         return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
 
@@ -308,7 +325,9 @@ class _Task:
         self.stage("evaluating rules on rows left out")
         judged = {search: self._judged(search, promise) for search, promise in promises.items()}
         best = max(judged, key=lambda search: _value(judged[search]))
-        other = challenger(best.recipe) if len(searches) > 1 else None
+        # Thresholds of groups that labels count are the same behind any calibration.
+        monotone = best.by_group is not None and best.recipe.confusion == "labels"
+        other = challenger(best.recipe) if len(searches) > 1 and not monotone else None
         if other is not None:
             other_promise = self._promise_if_any(other) if confident else None
             if not confident or (other_promise is not None and _level(other_promise) >= _level(promises[best])):
@@ -345,6 +364,7 @@ class _Task:
     ) -> tuple[FittedRule, FitStrategy]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         search, fitted_rule, margins, promised = promise
+        fitted_rule = search.beside_mixture(fitted_rule, margins)
         problem = self.problem
         metadata = metadata or RuleMetadata()
         first = {constraint.promise: constraint for constraint in reversed(self.constraints)}

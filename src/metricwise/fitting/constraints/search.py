@@ -18,6 +18,7 @@ from ...core.losses import Loss
 from ...core.notes import Note, NoteKind
 from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
+from ...oracles.base import TooManyChangesError
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
 from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point, maximise
@@ -27,6 +28,7 @@ from ...solvers.levels import Levels, best_levels
 from ...solvers.result import Outcome, SolverResult
 from ...solvers.sweep import hull_losses, sweep_within
 from ..solving import Settings, solve
+from .group_thresholds import CountedThresholds, GroupThresholds, separates_groups
 from .resolve import bind_constraints
 
 __all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
@@ -110,8 +112,23 @@ class _Piece:
         labels = self.problem.labelled and self.judge is self.oracle
         return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
 
+    @cached_property
+    def by_group(self) -> GroupThresholds | None:
+        """All thresholds of every group, where a single rule is one of each."""
+        schema = self.problem.schema
+        if self.settings.randomized or not self.problem.labelled or schema.n_groups != schema.n_outputs:
+            return None
+        if self.sweeps or not separates_groups(self.objective, self.limits, schema.n_outputs):
+            return None
+        try:
+            return GroupThresholds(self.oracle, self.judge, self.objective, self.limits)
+        except TooManyChangesError:
+            return None
+
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
         """Return the best rule within limits: a mixture, or one rule."""
+        if single and self.by_group is not None:
+            return self._best_by_group(self.by_group, limits, effort)
         if self.sweeps and not self.settings.randomized:
             threshold = sweep_within(self.oracle, self.objective, limits)
             if threshold is None:
@@ -139,6 +156,30 @@ class _Piece:
         if single_rule is None:
             raise NoSingleRuleError(mixture)
         return self._packed(single_rule, mixture, limits.called)
+
+    def _best_by_group(self, groups: GroupThresholds, limits: ConstraintSystem, effort: Effort) -> ConstrainedRule:
+        """The best thresholds of every group within limits; who asks for it in the end learns what a mixture adds."""
+        chosen = groups.best(limits)
+        if chosen is None:
+            if effort is Effort.ROUGH:
+                raise InfeasibleError
+            raise NoSingleRuleError(self._mixture(limits, effort))
+        return ConstrainedRule(*groups.counted(chosen), None)
+
+    def beside_mixture(self, rule: ConstrainedRule, limits: ConstraintSystem) -> ConstrainedRule:
+        """Return a single rule within limits with what a mixture would add, and the prices of that."""
+        loss = Loss(full=rule.result.losses[0].tensor())
+        self.feasible.add([loss], rule.result.confusion[None], rule.judged[None])
+        n_rules, n_blocks = len(self.feasible.losses), self.feasible.blocks.n_blocks
+        weights = np.zeros((n_rules, n_blocks))
+        weights[-1] = 1.0
+        point = self.feasible.point(weights, np.inf, np.zeros(len(limits.constraints)))
+        try:
+            mixture = self._mixture(limits, Effort.CAUTIOUS)
+        except InfeasibleError:
+            mixture = point
+        packed = self._packed(point, mixture if mixture.value > point.value else replace(point, prices=mixture.prices), limits.called)
+        return replace(packed, result=replace(packed.result, losses=rule.result.losses))
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
@@ -336,8 +377,29 @@ class Search:
         objective = self.objective if same else self.problem.objective(self.judge)
         return objective.value(rule.judged)
 
+    @property
+    def by_group(self) -> GroupThresholds | None:
+        """All thresholds of every group, where a single rule is one of each."""
+        return self.pieces[0][2].by_group if len(self.pieces) == 1 else None
+
+    def at_thresholds(self, chosen: IntArray) -> CountedThresholds:
+        """Return the rule at thresholds of groups (G,), by position, with constraints as labels count them."""
+        assert self.by_group is not None
+        result, judged = self.by_group.counted(chosen)
+        sampled = sample_constraints(self.problem, self.limits, judged, lambda: result.rule, self.link)
+        return CountedThresholds(result, judged, sampled)
+
+    def beside_mixture(self, rule: ConstrainedRule, margins: FloatArray) -> ConstrainedRule:
+        """Return a rule with thresholds of groups with what a mixture within the same margins (Q, 2) would add."""
+        if self.by_group is None or len(rule.result.losses) > 1:
+            return rule
+        piece = self.pieces[0][2]
+        return piece.beside_mixture(rule, piece.limits.tightened(margins))
+
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
+        if other.by_group is not None:  # which has none
+            return
         for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
             piece.guess = before.feasible.prices
 

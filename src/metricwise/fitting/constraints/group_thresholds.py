@@ -1,0 +1,358 @@
+"""One threshold for each sensitive group: the best that satisfy constraints, on the given rows and in the population.
+
+All thresholds of all groups are counted in one pass. Limits of every threshold are known then, so that rules are
+compared by what they promise, without margins that are found step by step. Must not know rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.losses import Loss
+from ...goals.constraint import ConstraintSystem, GroupGap, PooledConstraint
+from ...inference.confidence_limits import SampledGap, SampledMetric, limit_distances
+from ...metrics.objective import Objective
+from ...oracles.base import Oracle
+from ...solvers.group_thresholds import Curve, best_thresholds
+from ...solvers.result import Outcome, SolverResult
+from ...solvers.sweep import block_thresholds, threshold_confusions, threshold_loss
+
+__all__ = ["CountedThresholds", "GroupThresholds", "PromisedThresholds", "ThresholdPromise", "separates_groups"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+Sampled = Sequence[SampledMetric | SampledGap]
+
+_TOL = 1e-9
+_ROUNDING = 1e-12
+_MAX_LIMITS = 256  # thresholds of a group whose limits are computed; those between are interpolated
+_CLIMBS = 12  # steps along the slope of an aim that is not linear
+_HALVINGS = 5  # of the confidence that labels allow
+_LOWEST = 0.5  # such confidence
+_TRIALS = 6  # at larger limits, where the first were too small
+_HASTE = 1.1  # by which they are larger
+
+
+def separates_groups(objective: Objective, limits: ConstraintSystem, n_outputs: int) -> bool:
+    """Say whether every output of two classes is a group with a loss of its own that constraints are about."""
+    grouping = objective.grouping
+    pooled = grouping.n_groups == 1 or (grouping.least and grouping.n_groups == n_outputs)
+    alone = all(
+        isinstance(bound, GroupGap) or np.count_nonzero(bound.share) == 1 for bound in limits.constraints
+    )
+    binary = objective.width == 2 and grouping.loss is None and not objective.frozen.any()
+    return n_outputs > 1 and pooled and alone and binary and not objective.slow
+
+
+@dataclass(frozen=True, eq=False)
+class _Distances:
+    """How far limits are from metrics at all thresholds: of gaps (P, T) in each group, of others (T,) each."""
+
+    below: list[FloatArray]
+    above: list[FloatArray]
+    alone: dict[int, tuple[FloatArray, FloatArray]]
+
+
+class GroupThresholds:
+    """The thresholds of all groups, and what is counted there.
+
+    Parameters
+    ----------
+    oracle, judge : Oracle
+        Which count the aim and the constraints.
+    objective : Objective
+    limits : ConstraintSystem
+        With the metrics that are bounded; bounds may be narrower later.
+    """
+
+    def __init__(self, oracle: Oracle, judge: Oracle, objective: Objective, limits: ConstraintSystem) -> None:
+        self.oracle, self.judge, self.objective, self.limits = oracle, judge, objective, limits
+        self.n_groups = len(objective.grouping.share)
+        outputs = np.arange(self.n_groups)
+        judged = block_thresholds(judge, outputs)
+        self.thresholds = [thresholds for thresholds, _ in judged]
+        self.judged = _all_confusions([ones for _, ones in judged], judge.priors)
+        self.aim = self.judged if judge is oracle else self._looked_up(block_thresholds(oracle, outputs))
+        gaps = {_part(bound): bound for bound in limits.constraints if isinstance(bound, GroupGap)}
+        self.parts = {part: p for p, part in enumerate(gaps)}
+
+    def _looked_up(self, walk: Sequence[tuple[FloatArray, FloatArray]]) -> list[FloatArray]:
+        """The confusions of another oracle at these thresholds: its own fall, each valid up to the one before."""
+        places = [
+            np.clip(len(others) - np.searchsorted(others[::-1], thresholds, side="right"), 0, len(others) - 1)
+            for thresholds, (others, _) in zip(self.thresholds, walk, strict=True)
+        ]
+        ones = [shares[place] for place, (_, shares) in zip(places, walk, strict=True)]
+        return _all_confusions(ones, self.oracle.priors)
+
+    @cached_property
+    def metrics(self) -> list[dict[int, PooledConstraint]]:
+        """The metrics of every part in each group, without a bound."""
+        out: list[dict[int, PooledConstraint]] = [{} for _ in range(self.n_groups)]
+        for bound in self.limits.constraints:
+            if isinstance(bound, GroupGap):
+                for limit in (bound.first, bound.second):
+                    out[_group(limit)].setdefault(self.parts[_part(bound)], limit)
+        return out
+
+    @cached_property
+    def values(self) -> list[FloatArray]:
+        """The metrics (P, T) of each group."""
+        out = []
+        for C, limits in zip(self.judged, self.metrics, strict=True):
+            values = np.zeros((len(self.parts), len(C)))
+            for p, limit in limits.items():
+                values[p] = limit.bound.value(C)
+            out.append(values)
+        return out
+
+    @cached_property
+    def defined(self) -> list[BoolArray]:
+        """Thresholds of each group at which no metric of a gap is 0/0."""
+        return [
+            ~np.any([np.zeros(len(C), dtype=bool), *(limit.bound.empty(C) for limit in limits.values())], axis=0)
+            for C, limits in zip(self.judged, self.metrics, strict=True)
+        ]
+
+    @cached_property
+    def _exact(self) -> _Distances:
+        """No distances."""
+        nothing = [np.zeros_like(values) for values in self.values]
+        return _Distances(nothing, nothing, {})
+
+    # ------------------------------------------------------------------------------------------------- the search
+
+    def best(self, limits: ConstraintSystem, distances: _Distances | None = None) -> IntArray | None:
+        """Return the best thresholds (G,) that keep limits, by position; None where none were found.
+
+        Along the slope of the aim, which is exact where that is linear, and Dinkelbach's iteration where it is a ratio.
+        """
+        distances = self._exact if distances is None else distances
+        bounds, allowed = self._bounds(limits), self._allowed(limits, distances)
+        if self.objective.grouping.least:
+            worth = [self.objective.values_of(g, C) for g, C in enumerate(self.aim)]
+            return best_thresholds(self._curves(worth, allowed, distances), bounds, least=True)
+        chosen, value = None, -np.inf
+        at = np.array([int(np.abs(thresholds - 0.5).argmin()) for thresholds in self.thresholds])
+        for _ in range(_CLIMBS):
+            found = best_thresholds(self._curves(self._worth(at), allowed, distances), bounds)
+            if found is None or self.value(found) <= value + _ROUNDING:
+                break
+            chosen, value, at = found, self.value(found), found
+            if self.objective.ratio is not None and self.objective.ratio.linear:
+                break
+        return chosen
+
+    def value(self, chosen: IntArray) -> float:
+        """Return the aim at thresholds (G,)."""
+        return self.objective.value(_at(self.aim, chosen))
+
+    def _worth(self, at: IntArray) -> list[FloatArray]:
+        """What thresholds add to the aim, by its slope at some (G,)."""
+        grouping = self.objective.grouping
+        slope = self.objective.gradient(grouping.pool(_at(self.aim, at)))[0]
+        slope = np.where(np.isfinite(slope), slope, 0.0) if np.isfinite(slope).any() else np.eye(2)
+        return [
+            share * np.einsum("ij,tij->t", slope, C) for share, C in zip(grouping.share, self.aim, strict=True)
+        ]
+
+    def _curves(self, worth: Sequence[FloatArray], allowed: Sequence[BoolArray], distances: _Distances) -> list[Curve]:
+        return [
+            Curve(np.where(keeps, gains, -np.inf), values, below, above)
+            for gains, keeps, values, below, above in zip(
+                worth, allowed, self.values, distances.below, distances.above, strict=True
+            )
+        ]
+
+    def _bounds(self, limits: ConstraintSystem) -> FloatArray:
+        """Bounds (P, G, G) on gaps."""
+        out = np.full((len(self.parts), self.n_groups, self.n_groups), np.inf)
+        for bound in limits.constraints:
+            if isinstance(bound, GroupGap):
+                place = self.parts[_part(bound)], _group(bound.first), _group(bound.second)
+                out[place] = min(out[place], bound.constraint.high)
+        return out
+
+    def _allowed(self, limits: ConstraintSystem, distances: _Distances) -> list[BoolArray]:
+        """Thresholds of each group that keep constraints on it alone."""
+        out = [keeps.copy() for keeps in self.defined]
+        for q, bound in enumerate(limits.constraints):
+            if isinstance(bound, PooledConstraint):
+                g = _group(bound)
+                value, constraint = bound.bound.value(self.judged[g]), bound.constraint
+                below, above = distances.alone.get(q, (np.zeros(1), np.zeros(1)))
+                out[g] &= (value - below >= constraint.low - _TOL) & (value + above <= constraint.high + _TOL)
+                out[g] &= ~np.asarray(bound.bound.empty(self.judged[g]))
+        return out
+
+    def distances(self, sampled: Sampled, level: float, factor: float) -> _Distances:
+        """Return how far limits are at a level, by metrics that were counted for one rule, times a factor."""
+        below, above = ([np.zeros_like(values) for values in self.values] for _ in range(2))
+        alone: dict[int, tuple[FloatArray, FloatArray]] = {}
+        done: set[tuple[int, int]] = set()
+        for q, (bound, metric) in enumerate(zip(self.limits.constraints, sampled, strict=True)):
+            if isinstance(metric, SampledMetric):
+                assert isinstance(bound, PooledConstraint)
+                alone[q] = self._limits_along(_group(bound), metric, level, factor)
+                continue
+            assert isinstance(bound, GroupGap)
+            for limit, part in ((bound.first, metric.first), (bound.second, metric.second)):
+                place = g, p = _group(limit), self.parts[_part(bound)]
+                if place not in done:
+                    below[g][p], above[g][p] = self._limits_along(g, part, level, factor)
+                    done.add(place)
+        return _Distances(below, above, alone)
+
+    def _limits_along(
+        self, g: int, metric: SampledMetric, level: float, factor: float
+    ) -> tuple[FloatArray, FloatArray]:
+        n = len(self.judged[g])
+        some = np.unique(np.linspace(0, n - 1, min(n, _MAX_LIMITS)).astype(np.intp))
+        below, above = limit_distances(metric, self.judged[g][some], level)
+        if len(some) < n:
+            below, above = (np.interp(np.arange(n), some, ends) for ends in (below, above))
+        return factor * below, factor * above
+
+    # ------------------------------------------------------------------------------------------------- the rule
+
+    def counted(self, chosen: IntArray) -> tuple[SolverResult, FloatArray]:
+        """Return the rule at thresholds (G,), counted anew, and its confusion as constraints are counted."""
+        thresholds = np.array([points[t] for points, t in zip(self.thresholds, chosen, strict=True)])
+        losses = [threshold_loss(thresholds), _argmax(self.n_groups)]
+        if self.judge is self.oracle:
+            aim = judged = self.oracle.confusions(losses)
+        else:
+            aim, judged = self.oracle.confusions_beside(self.judge, losses)
+        value = self.objective.value(aim[0])
+        result = SolverResult(
+            losses=(losses[0],),
+            shares=np.ones(1),
+            n_classes=self.oracle.n_classes,
+            confusion=aim[0],
+            value=value,
+            baseline=self.objective.value(aim[1]),
+            outcome=Outcome.LOCAL,
+            history=(value,),
+        )
+        return result, judged[0]
+
+
+def _argmax(n_groups: int) -> Loss:
+    argmax = Loss.argmax(2)
+    return argmax.map(lambda a: np.repeat(a, n_groups, axis=0))
+
+
+def _all_confusions(ones: Sequence[FloatArray], priors: FloatArray) -> list[FloatArray]:
+    return [threshold_confusions(shares, prior[:2]) for shares, prior in zip(ones, priors, strict=True)]
+
+
+def _at(confusions: Sequence[FloatArray], chosen: IntArray) -> FloatArray:
+    """The confusion tensor (G, 2, 2) at thresholds (G,)."""
+    return np.stack([C[t] for C, t in zip(confusions, chosen, strict=True)])
+
+
+def _part(bound: GroupGap) -> tuple[int, int]:
+    return bound.constraint.promise, bound.constraint.part
+
+
+def _group(limit: PooledConstraint) -> int:
+    return int(np.flatnonzero(limit.share)[0])
+
+
+# ------------------------------------------------------------------------------------------------------- the promise
+
+Levels = Callable[[Sampled, float, FloatArray], tuple[list[float], FloatArray]]
+Short = Callable[[Sampled, Sequence[float]], tuple[BoolArray, FloatArray]]
+
+
+class CountedThresholds(NamedTuple):
+    """A rule of one threshold for each group, its confusion as constraints are counted, and what these count."""
+
+    result: SolverResult
+    judged: FloatArray
+    sampled: Sampled
+
+
+class PromisedThresholds(NamedTuple):
+    """A rule with the margins (Q, 2) of its limits to the metrics, and the confidence that it keeps constraints with."""
+
+    rule: CountedThresholds
+    margins: FloatArray
+    confidence: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdPromise:
+    """The best thresholds whose confidence limits keep all constraints.
+
+    Parameters
+    ----------
+    thresholds : GroupThresholds
+    free : CountedThresholds
+        The best on the given rows.
+    sample : callable
+        Counts the rule at thresholds (G,).
+    levels : callable
+        From what a rule counts, a confidence and the variances to begin with, to the level of each limit; returns those
+        variances too.
+    short : callable
+        From the same and levels to which bounds are not kept, (Q, 2), and the distances of limits to metrics.
+    """
+
+    thresholds: GroupThresholds
+    free: CountedThresholds
+    sample: Callable[[IntArray], CountedThresholds]
+    levels: Levels
+    short: Short
+
+    def at(self, confidence: float) -> PromisedThresholds:
+        """Return the promise at a confidence, or at the largest one that labels allow, halved from there on."""
+        nothing = np.zeros((len(self.thresholds.limits.constraints), 2))
+        levels, _ = self.levels(self.free.sampled, confidence, np.zeros(len(nothing)))
+        if not self.short(self.free.sampled, levels)[0].any():
+            return PromisedThresholds(self.free, nothing, confidence)
+        promise = self._attempt(confidence)
+        if promise is not None:
+            return promise
+        low, high, best = _LOWEST, confidence, PromisedThresholds(self.free, nothing, None)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            promise = self._attempt(middle)
+            low, high, best = (low, middle, best) if promise is None else (middle, high, promise)
+        return best
+
+    def _attempt(self, confidence: float) -> PromisedThresholds | None:
+        """The best rule at a confidence, None where there is none, or no room beside what is best on the given rows.
+
+        Rules that decide nearly all rows alike have little of a gap between groups at any confidence. They are not what
+        is asked for where the gap of the best rule could not be told from the bound.
+        """
+        free, limits = self.free.sampled, self.thresholds.limits.constraints
+        levels, begin = self.levels(free, confidence, np.zeros(len(limits)))
+        short, needed = self.short(free, levels)
+        promises = {bound.constraint.promise for bound, missed in zip(limits, short.any(axis=1), strict=True) if missed}
+        if any(
+            isinstance(bound, GroupGap) and ends[1] > bound.constraint.high + _TOL
+            for bound, ends in zip(limits, needed, strict=True)
+        ):
+            return None
+        level, factor = max(levels), 1.0
+        for _ in range(_TRIALS):
+            chosen = self.thresholds.best(self.thresholds.limits, self.thresholds.distances(free, level, factor))
+            if chosen is None:
+                return None
+            rule = self.sample(chosen)
+            levels, _ = self.levels(rule.sampled, confidence, begin)
+            short, needed = self.short(rule.sampled, levels)
+            if not short.any():
+                tightened = np.array([bound.constraint.promise in promises for bound in limits])
+                return PromisedThresholds(rule, np.where(tightened[:, None], needed, 0.0), confidence)
+            level, factor = max(level, *levels), factor * (1.0 if max(levels) > level else _HASTE)
+        return None

@@ -1,0 +1,282 @@
+"""The best threshold of every group where metrics may differ by so much between two groups: algebra on curves.
+
+Two groups are compared pair by pair of thresholds, exactly. Of more groups, all must lie in a common box of metrics:
+boxes are tried in a grid, then one group is moved after the other. Must not know rows, nor what metrics mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Curve", "best_thresholds", "keep_gaps"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+_ROUNDING = 1e-12
+_PAIRS_AT_ONCE = 1 << 16  # pairs of thresholds that are compared at once
+_MAX_THRESHOLDS = 400  # of a group that are compared at once; of more, some at first and those around the best then
+_COARSE = 64  # thresholds of a group for which boxes are tried
+_ANCHORS = {1: 64, 2: 16, 3: 7, 4: 5}  # places of boxes along each metric, by the number of metrics
+_FEWEST_ANCHORS = 3  # likewise, of more metrics
+_MAX_BOXES = 2_000  # where the boxes that begin at a threshold are as few, all of them are tried
+_ZOOMS = 2  # grids of boxes around the best one
+_PAD = 0.1  # by which boxes reach beyond the metrics at the best thresholds without bounds
+# What the distances of two groups to their limits add up to, over their hypotenuse at most: 1 where one of them is 0.
+_SHARES = 0.71, 0.85, 1.0
+_STARTS = 4  # boxes whose thresholds are moved one after the other
+_SWEEPS = 20  # over the groups
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The thresholds of one group.
+
+    Parameters
+    ----------
+    worth : ndarray of shape (T,)
+        What the group adds to the aim; -inf where a threshold is not allowed.
+    values : ndarray of shape (P, T)
+        Metrics whose gap between groups is bounded.
+    below, above : ndarray of shape (P, T)
+        Distances of these to their lower and upper limits.
+    """
+
+    worth: FloatArray
+    values: FloatArray
+    below: FloatArray
+    above: FloatArray
+
+    def take(self, some: IntArray) -> Curve:
+        """Return some of the thresholds."""
+        return Curve(self.worth[some], self.values[:, some], self.below[:, some], self.above[:, some])
+
+
+def keep_gaps(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray) -> BoolArray:
+    """Say which choices (R, G) of a threshold of every group keep all bounds (P, G, G) on gaps and are allowed."""
+    return np.asarray((_missed(curves, bounds, chosen) <= _ROUNDING) & np.isfinite(_total(curves, chosen, least=True)))
+
+
+def best_thresholds(curves: Sequence[Curve], bounds: FloatArray, *, least: bool = False) -> IntArray | None:
+    """Return the best threshold of every group, (G,), by position; None where none was found.
+
+    Parameters
+    ----------
+    curves : sequence of G Curve
+    bounds : ndarray of shape (P, G, G)
+        Largest upper limit of the metric of the first group less that of the second; infinite where there is none.
+    least : bool, default=False
+        Whether the least worth of all groups is maximised, rather than their sum.
+    """
+    sizes = np.array([len(curve.worth) for curve in curves])
+    if sizes.max() <= _MAX_THRESHOLDS:
+        return _best(curves, bounds, least)
+    step = -(-sizes // _MAX_THRESHOLDS)
+    some = [np.unique(np.append(np.arange(0, n, by), n - 1)) for n, by in zip(sizes, step, strict=True)]
+    chosen = None
+    while True:
+        place = _best([curve.take(part) for curve, part in zip(curves, some, strict=True)], bounds, least)
+        if place is None:
+            return chosen
+        chosen = np.array([part[t] for part, t in zip(some, place, strict=True)])
+        if (step == 1).all():
+            return chosen
+        finer = np.maximum(step // (_MAX_THRESHOLDS // 8), 1)
+        some = [
+            np.unique(np.clip(np.append(np.arange(t - 2 * wide, t + 2 * wide + 1, by), t), 0, n - 1))
+            for t, wide, by, n in zip(chosen, step, finer, sizes, strict=True)
+        ]
+        step = finer
+
+
+def _best(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray | None:
+    if not all(np.isfinite(curve.worth).any() for curve in curves):
+        return None
+    free = np.array([int(curve.worth.argmax()) for curve in curves])
+    if keep_gaps(curves, bounds, free[None])[0]:
+        return free
+    if len(curves) == 2:
+        return _best_pair(curves, bounds, least)
+    starts = _of_boxes(curves, bounds, least)
+    moved = np.array([_moved(curves, bounds, start) for start in starts])
+    moved = moved[keep_gaps(curves, bounds, moved)]
+    return None if len(moved) == 0 else moved[_total(curves, moved, least=least).argmax()]
+
+
+def _best_pair(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray | None:
+    """The best pair of thresholds of two groups, of all: those of most worth first, until none can be better."""
+    first, second = curves
+    order = np.argsort(-first.worth, kind="stable")
+    order = order[np.isfinite(first.worth[order])]
+    most, best, chosen = float(second.worth.max()), -np.inf, None
+    size = max(_PAIRS_AT_ONCE // len(second.worth), 1)
+    for start in range(0, len(order), size):
+        some = order[start : start + size]
+        if _joined(first.worth[some[0]], most, least) <= best:
+            break
+        part = first.take(some)
+        worth = _joined(part.worth[:, None], second.worth, least)
+        worth = np.where(worth > best, worth, -np.inf)
+        rows = np.flatnonzero(np.isfinite(worth).any(axis=1))
+        if len(rows) == 0:
+            continue
+        part, some, worth = part.take(rows), some[rows], worth[rows]
+        worth = np.where(_miss_of_pairs(part, second, bounds[:, 0, 1], bounds[:, 1, 0]) <= _ROUNDING, worth, -np.inf)
+        place = np.unravel_index(int(worth.argmax()), worth.shape)
+        if worth[place] > best:
+            best, chosen = float(worth[place]), np.array([some[place[0]], place[1]])
+    return chosen
+
+
+def _joined(first: FloatArray, second: FloatArray | float, least: bool) -> FloatArray:
+    return np.minimum(first, second) if least else np.asarray(first + second)
+
+
+def _miss_of_pairs(first: Curve, other: Curve, up: FloatArray, down: FloatArray) -> FloatArray:
+    """By how much pairs of thresholds (T, S) miss bounds (P,) on the gap from the first to the other, and back."""
+    missed = np.zeros((len(first.worth), len(other.worth)))
+    for p, (high, low) in enumerate(zip(up.tolist(), down.tolist(), strict=True)):
+        gap = first.values[p][:, None] - other.values[p]
+        if np.isfinite(high):
+            missed += np.maximum(gap + _hypot(first.above[p][:, None], other.below[p]) - high, 0.0)
+        if np.isfinite(low):
+            missed += np.maximum(_hypot(first.below[p][:, None], other.above[p]) - gap - low, 0.0)
+    return missed
+
+
+def _hypot(first: FloatArray, second: FloatArray) -> FloatArray | float:
+    return np.sqrt(first * first + second * second) if first.any() or second.any() else 0.0
+
+
+def _missed(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray) -> FloatArray:
+    """By how much choices (R, G) miss bounds on gaps, in sum, (R,)."""
+    values, below, above = (
+        np.stack([getattr(curve, name)[:, t] for curve, t in zip(curves, chosen.T, strict=True)], axis=-1)
+        for name in ("values", "below", "above")
+    )  # (P, R, G)
+    limit = values[..., :, None] - values[..., None, :] + np.hypot(above[..., :, None], below[..., None, :])
+    return np.asarray(np.maximum(limit - bounds[:, None], 0.0).sum(axis=(0, 2, 3)))
+
+
+def _total(curves: Sequence[Curve], chosen: IntArray, *, least: bool) -> FloatArray:
+    worth = np.stack([curve.worth[t] for curve, t in zip(curves, chosen.T, strict=True)])
+    return np.asarray(worth.min(axis=0) if least else worth.sum(axis=0))
+
+
+# ---------------------------------------------------------------------------------------------------------------- boxes
+
+
+def _of_boxes(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray:
+    """Choices (R, G) of thresholds within a common box of metrics: the best that keep bounds, else the nearest."""
+    used = np.isfinite(bounds).any(axis=(1, 2))
+    high, low = _allowances(bounds[used])
+    coarse = [_thinned(curve, used) for curve in curves]
+    axes, zooms = _axes([curve for curve, _ in coarse], low), _ZOOMS
+    if axes is None:
+        free = np.stack([curve.values[:, int(curve.worth.argmax())] for curve, _ in coarse])  # (G, P)
+        axes = _grid(free.min(axis=0) - _PAD, free.max(axis=0) + _PAD)
+    else:
+        zooms = 0
+    tried: list[IntArray] = []
+    for zoom in range(1 + zooms):
+        anchors = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+        choices = [_inside([curve for curve, _ in coarse], anchors, high, low, share) for share in _SHARES]
+        chosen = np.concatenate([choice for choice, _ in choices])
+        chosen = np.stack([place[t] for (_, place), t in zip(coarse, chosen.T, strict=True)], axis=-1)
+        rank = _ranked(curves, bounds, chosen, np.concatenate([full for _, full in choices]), least)
+        tried.append(chosen[rank[:_STARTS]])
+        if zoom < zooms:
+            center, step = anchors[rank[0] % len(anchors)], np.array([axis[1] - axis[0] for axis in axes])
+            axes = _grid(center - step, center + step)
+    return np.unique(np.concatenate(tried), axis=0)
+
+
+def _axes(curves: Sequence[Curve], low: FloatArray) -> list[FloatArray] | None:
+    """The anchors of boxes that begin at a threshold, metric by metric; None where that makes too many boxes."""
+    axes = [
+        np.unique(np.concatenate([curve.values[p] + allowed for curve, allowed in zip(curves, below, strict=True)]))
+        for p, below in enumerate(low)
+    ]
+    return axes if np.prod([float(len(axis)) for axis in axes]) <= _MAX_BOXES else None
+
+
+def _grid(begin: FloatArray, end: FloatArray) -> list[FloatArray]:
+    """Anchors between two corners, metric by metric."""
+    n_anchors = _ANCHORS.get(len(begin), _FEWEST_ANCHORS)
+    return [np.linspace(*ends, n_anchors) for ends in zip(begin, end, strict=True)]
+
+
+def _ranked(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray, full: BoolArray, least: bool) -> IntArray:
+    """Positions of choices, the best first: those that keep bounds by worth, the others by how far they miss them."""
+    missed = _missed(curves, bounds, chosen)
+    missed = np.where(missed <= _ROUNDING, 0.0, missed) + np.where(full, 0.0, 1.0)
+    return np.lexsort((-_total(curves, chosen, least=least), missed))
+
+
+def _allowances(bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far above and below the anchor of a box each group may be, (P, G) each, so that pairs keep their bounds."""
+    n_groups = bounds.shape[1]
+    off = np.where(np.eye(n_groups, dtype=bool) | ~np.isfinite(bounds), np.nan, bounds)
+    mean = np.nanmean(off, axis=(1, 2))[:, None]
+    above, below = (np.where(np.isnan(side), mean, side) for side in (np.nanmean(off, axis=2), np.nanmean(off, axis=1)))
+    return above - mean / 2, below - mean / 2
+
+
+def _thinned(curve: Curve, used: BoolArray) -> tuple[Curve, IntArray]:
+    """Few thresholds of a curve, and their positions in it."""
+    n = len(curve.worth)
+    some = np.unique(np.append(np.linspace(0, n - 1, min(n, _COARSE)).astype(np.intp), curve.worth.argmax()))
+    part = curve.take(some)
+    return replace(part, values=part.values[used], below=part.below[used], above=part.above[used]), some
+
+
+def _inside(
+    curves: Sequence[Curve], anchors: FloatArray, high: FloatArray, low: FloatArray, share: float
+) -> tuple[IntArray, BoolArray]:
+    """The best threshold of every group in boxes (R, P), (R, G), and whether all groups have one there."""
+    chosen, full = np.empty((len(anchors), len(curves)), dtype=np.intp), np.ones(len(anchors), dtype=bool)
+    for g, curve in enumerate(curves):
+        outside = np.zeros((len(anchors), len(curve.worth)))
+        for p, anchor in enumerate(anchors.T):
+            top = curve.values[p] + share * curve.above[p] - high[p, g]
+            bottom = curve.values[p] - share * curve.below[p] + low[p, g]
+            outside = np.maximum(outside, np.maximum(top - anchor[:, None], anchor[:, None] - bottom))
+        outside = np.where(np.isfinite(curve.worth), outside, np.inf)
+        inside = outside <= _ROUNDING
+        score = np.where(inside, curve.worth, -np.inf)
+        empty = ~inside.any(axis=1)
+        chosen[:, g] = np.where(empty, outside.argmin(axis=1), score.argmax(axis=1))
+        full &= ~empty
+    return chosen, full
+
+
+def _moved(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray) -> IntArray:
+    """Move one group after the other to where it misses bounds by least, and of those places to the best one."""
+    chosen = chosen.copy()
+    for _ in range(_SWEEPS):
+        before = chosen.copy()
+        for g, curve in enumerate(curves):
+            others = np.delete(np.arange(len(curves)), g)
+            missed = _missed_by(curve, [curves[h].take(chosen[h : h + 1]) for h in others], bounds, g, others)
+            missed = np.where(np.isfinite(curve.worth), missed, np.inf)
+            near = np.flatnonzero(missed <= max(float(missed.min()), 0.0) + _ROUNDING)
+            chosen[g] = near[curve.worth[near].argmax()]
+        if (chosen == before).all():
+            break
+    return chosen
+
+
+def _missed_by(curve: Curve, others: Sequence[Curve], bounds: FloatArray, g: int, place: IntArray) -> FloatArray:
+    """By how much the thresholds of one group miss bounds beside one threshold of each other group, (T,)."""
+    values, below, above = (
+        np.concatenate([getattr(other, name) for other in others], axis=1) for name in ("values", "below", "above")
+    )  # (P, G - 1)
+    gap = curve.values[:, :, None] - values[:, None]
+    up = gap + np.hypot(curve.above[:, :, None], below[:, None]) - bounds[:, g, place][:, None]
+    down = np.hypot(curve.below[:, :, None], above[:, None]) - gap - bounds[:, place, g][:, None]
+    return np.asarray((np.maximum(up, 0.0) + np.maximum(down, 0.0)).sum(axis=(0, 2)))
