@@ -21,12 +21,12 @@ BoolArray = NDArray[np.bool_]
 _ROUNDING = 1e-12
 _PAIRS_AT_ONCE = 1 << 16  # pairs of thresholds that are compared at once
 _MAX_THRESHOLDS = 400  # of a group that are compared at once; of more, some at first and those around the best then
-_COARSE = 64  # thresholds of a group for which boxes are tried
+_COARSE = 128  # thresholds of a group for which boxes are tried
 _ANCHORS = {1: 64, 2: 16, 3: 7, 4: 5}  # places of boxes along each metric, by the number of metrics
 _FEWEST_ANCHORS = 3  # likewise, of more metrics
 _MAX_BOXES = 2_000  # where the boxes that begin at a threshold are as few, all of them are tried
-_ZOOMS = 2  # grids of boxes around the best one
-_PAD = 0.1  # by which boxes reach beyond the metrics at the best thresholds without bounds
+# By which boxes reach beyond the metrics at the best thresholds without bounds; further where none keeps the bounds.
+_PADS = 0.1, 0.25, 0.5
 # What the distances of two groups to their limits add up to, over their hypotenuse at most: 1 where one of them is 0.
 _SHARES = 0.71, 0.85, 1.0
 _STARTS = 4  # boxes whose thresholds are moved one after the other
@@ -102,10 +102,12 @@ def _best(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray 
         return free
     if len(curves) == 2:
         return _best_pair(curves, bounds, least)
-    starts = _of_boxes(curves, bounds, least)
-    moved = np.array([_moved(curves, bounds, start) for start in starts])
-    moved = moved[keep_gaps(curves, bounds, moved)]
-    return None if len(moved) == 0 else moved[_total(curves, moved, least=least).argmax()]
+    for pad in _PADS:
+        moved = np.array([_moved(curves, bounds, start) for start in _of_boxes(curves, bounds, least, pad)])
+        moved = moved[keep_gaps(curves, bounds, moved)]
+        if len(moved):
+            return np.asarray(moved[_total(curves, moved, least=least).argmax()])
+    return None
 
 
 def _best_pair(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray | None:
@@ -171,28 +173,25 @@ def _total(curves: Sequence[Curve], chosen: IntArray, *, least: bool) -> FloatAr
 # ---------------------------------------------------------------------------------------------------------------- boxes
 
 
-def _of_boxes(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray:
+def _of_boxes(curves: Sequence[Curve], bounds: FloatArray, least: bool, pad: float) -> IntArray:
     """Choices (R, G) of thresholds within a common box of metrics: the best that keep bounds, else the nearest."""
     used = np.isfinite(bounds).any(axis=(1, 2))
     high, low = _allowances(bounds[used])
-    coarse = [_thinned(curve, used) for curve in curves]
-    axes, zooms = _axes([curve for curve, _ in coarse], low), _ZOOMS
-    if axes is None:
-        free = np.stack([curve.values[:, int(curve.worth.argmax())] for curve, _ in coarse])  # (G, P)
-        axes = _grid(free.min(axis=0) - _PAD, free.max(axis=0) + _PAD)
-    else:
-        zooms = 0
+    thin, whole = ([_thinned(curve, used, most) for curve in curves] for most in (_COARSE, _MAX_THRESHOLDS))
+    free = np.stack([curve.values[:, int(curve.worth.argmax())] for curve, _ in thin])  # (G, P)
+    axes = _axes([curve for curve, _ in thin], low) or _grid(free.min(axis=0) - pad, free.max(axis=0) + pad)
+    shares: Sequence[float] = _SHARES if any(curve.above.any() or curve.below.any() for curve in curves) else _SHARES[:1]
     tried: list[IntArray] = []
-    for zoom in range(1 + zooms):
+    for some in (thin, thin, whole):
         anchors = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-        choices = [_inside([curve for curve, _ in coarse], anchors, high, low, share) for share in _SHARES]
+        choices = [_inside([curve for curve, _ in some], anchors, high, low, share) for share in shares]
         chosen = np.concatenate([choice for choice, _ in choices])
-        chosen = np.stack([place[t] for (_, place), t in zip(coarse, chosen.T, strict=True)], axis=-1)
+        chosen = np.stack([place[t] for (_, place), t in zip(some, chosen.T, strict=True)], axis=-1)
         rank = _ranked(curves, bounds, chosen, np.concatenate([full for _, full in choices]), least)
         tried.append(chosen[rank[:_STARTS]])
-        if zoom < zooms:
-            center, step = anchors[rank[0] % len(anchors)], np.array([axis[1] - axis[0] for axis in axes])
-            axes = _grid(center - step, center + step)
+        center, shares = anchors[rank[0] % len(anchors)], shares[rank[0] // len(anchors) :][:1]
+        step = np.array([np.ptp(axis) / max(len(axis) - 1, 1) for axis in axes])
+        axes = _grid(center - step, center + step)
     return np.unique(np.concatenate(tried), axis=0)
 
 
@@ -227,10 +226,10 @@ def _allowances(bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
     return above - mean / 2, below - mean / 2
 
 
-def _thinned(curve: Curve, used: BoolArray) -> tuple[Curve, IntArray]:
-    """Few thresholds of a curve, and their positions in it."""
+def _thinned(curve: Curve, used: BoolArray, most: int) -> tuple[Curve, IntArray]:
+    """So many thresholds of a curve at most, and their positions in it."""
     n = len(curve.worth)
-    some = np.unique(np.append(np.linspace(0, n - 1, min(n, _COARSE)).astype(np.intp), curve.worth.argmax()))
+    some = np.unique(np.append(np.linspace(0, n - 1, min(n, most)).astype(np.intp), curve.worth.argmax()))
     part = curve.take(some)
     return replace(part, values=part.values[used], below=part.below[used], above=part.above[used]), some
 

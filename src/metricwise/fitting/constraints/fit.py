@@ -139,16 +139,13 @@ class _Task:
 
         Of `tried` unrelated rules the best was taken.
         """
+        return 1 - (1 - confidence) / (max(self._n_bounds, 1) * tried)
+
+    @cached_property
+    def _n_bounds(self) -> int:
+        """How many bounds are to hold together."""
         # Of a constraint on several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
-        n_bounds = len(
-            {
-                (constraint.promise, end)
-                for constraint in self.constraints
-                for end in range(2)
-                if np.isfinite(constraint.ends[end])
-            }
-        )
-        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
+        return len({(c.promise, end) for c in self.constraints for end in range(2) if np.isfinite(c.ends[end])})
 
     def promise(self, search: Search) -> _Promised:
         """Return the best rule that labels promise to keep the constraints.

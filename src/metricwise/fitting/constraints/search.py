@@ -175,7 +175,10 @@ class _Piece:
         weights[-1] = 1.0
         point = self.feasible.point(weights, np.inf, np.zeros(len(limits.constraints)))
         try:
-            mixture = self._mixture(limits, Effort.CAUTIOUS)
+            self.feasible.effort = Effort.CAUTIOUS
+            # Of gaps of ratios, at the levels of the rule: another level would add little, and takes many programmes.
+            levels = {key: low for key, (low, _) in limits.level_values(rule.judged).items()}
+            mixture = self._mixture_at(limits.at(levels))
         except InfeasibleError:
             mixture = point
         packed = self._packed(point, mixture if mixture.value > point.value else replace(point, prices=mixture.prices), limits.called)
