@@ -84,6 +84,7 @@ class _Piece:
         self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_constraints(constraints, problem.schema, self.judge)
+        self.partial = False  # whether there are other outputs
         self.guess: FloatArray | None = None  # of the multipliers
         self.levels: Levels | None = None  # the last that were found, near which the next ones are
 
@@ -158,13 +159,17 @@ class _Piece:
         return self._packed(single_rule, mixture, limits.called)
 
     def _best_by_group(self, groups: GroupThresholds, limits: ConstraintSystem, effort: Effort) -> ConstrainedRule:
-        """The best thresholds of every group within limits; who asks for it in the end learns what a mixture adds."""
+        """The best thresholds of every group within limits, beside the mixture where this is a part of the outputs.
+
+        Of all outputs, who asks in the end learns what a mixture adds.
+        """
         chosen = groups.best(limits)
         if chosen is None:
             if effort is Effort.ROUGH:
                 raise InfeasibleError
             raise NoSingleRuleError(self._mixture(limits, effort))
-        return ConstrainedRule(*groups.counted(chosen), None)
+        rule = ConstrainedRule(*groups.counted(chosen), None)
+        return self.beside_mixture(rule, limits) if self.partial and effort is not Effort.ROUGH else rule
 
     def beside_mixture(self, rule: ConstrainedRule, limits: ConstraintSystem) -> ConstrainedRule:
         """Return a single rule within limits with what a mixture would add, and the prices of that."""
@@ -322,6 +327,7 @@ class Search:
         constraints = [replace(self.constraints[q], output=0) for q in which]
         link = None if self.link is None else self.link.of_outputs(outputs)
         piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, constraints, self.settings)
+        piece.partial = True
         self.pieces.append((outputs, which, piece))
 
     @property
@@ -383,7 +389,8 @@ class Search:
     @property
     def by_group(self) -> GroupThresholds | None:
         """All thresholds of every group, where a single rule is one of each."""
-        return self.pieces[0][2].by_group if len(self.pieces) == 1 else None
+        piece = self.pieces[0][2]
+        return None if piece.partial else piece.by_group
 
     def at_thresholds(self, chosen: IntArray) -> CountedThresholds:
         """Return the rule at thresholds of groups (G,), by position, with constraints as labels count them."""
@@ -401,9 +408,9 @@ class Search:
 
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
-        if other.by_group is not None:  # which has none
-            return
         for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
+            if before.by_group is not None:  # which has none
+                continue
             piece.guess = before.feasible.prices
 
     def explore(self, margins: FloatArray) -> None:
