@@ -20,6 +20,7 @@ BoolArray = NDArray[np.bool_]
 
 _ROUNDING = 1e-12
 _PAIRS_AT_ONCE = 1 << 16  # pairs of thresholds that are compared at once
+_SPARSE = 8  # of which every so manieth is compared first
 _MAX_THRESHOLDS = 400  # of a group that are compared at once; of more, some at first and those around the best then
 _COARSE = 128  # thresholds of a group for which boxes are tried
 _ANCHORS = {1: 64, 2: 16, 3: 7, 4: 5}  # places of boxes along each metric, by the number of metrics
@@ -28,7 +29,7 @@ _MAX_BOXES = 2_000  # where the boxes that begin at a threshold are as few, all 
 # By which boxes reach beyond the metrics at the best thresholds without bounds; further where none keeps the bounds.
 _PADS = 0.1, 0.25, 0.5
 # What the distances of two groups to their limits add up to, over their hypotenuse at most: 1 where one of them is 0.
-_SHARES = 0.71, 0.85, 1.0
+_SHARES = 0.75, 1.0
 _STARTS = 4  # boxes whose thresholds are moved one after the other
 _SWEEPS = 20  # over the groups
 
@@ -62,7 +63,9 @@ def keep_gaps(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray) -> 
     return np.asarray((_missed(curves, bounds, chosen) <= _ROUNDING) & np.isfinite(_total(curves, chosen, least=True)))
 
 
-def best_thresholds(curves: Sequence[Curve], bounds: FloatArray, *, least: bool = False) -> IntArray | None:
+def best_thresholds(
+    curves: Sequence[Curve], bounds: FloatArray, *, least: bool = False, hurried: bool = False
+) -> IntArray | None:
     """Return the best threshold of every group, (G,), by position; None where none was found.
 
     Parameters
@@ -72,15 +75,18 @@ def best_thresholds(curves: Sequence[Curve], bounds: FloatArray, *, least: bool 
         Largest upper limit of the metric of the first group less that of the second; infinite where there is none.
     least : bool, default=False
         Whether the least worth of all groups is maximised, rather than their sum.
+    hurried : bool, default=False
+        Whether nothing is tried further off where the first boxes hold nothing that keeps the bounds.
     """
+    pads = _PADS[:1] if hurried else _PADS
     sizes = np.array([len(curve.worth) for curve in curves])
     if sizes.max() <= _MAX_THRESHOLDS:
-        return _best(curves, bounds, least)
+        return _best(curves, bounds, least, pads)
     step = -(-sizes // _MAX_THRESHOLDS)
     some = [np.unique(np.append(np.arange(0, n, by), n - 1)) for n, by in zip(sizes, step, strict=True)]
     chosen = None
     while True:
-        place = _best([curve.take(part) for curve, part in zip(curves, some, strict=True)], bounds, least)
+        place = _best([curve.take(part) for curve, part in zip(curves, some, strict=True)], bounds, least, pads)
         if place is None:
             return chosen
         chosen = np.array([part[t] for part, t in zip(some, place, strict=True)])
@@ -94,7 +100,7 @@ def best_thresholds(curves: Sequence[Curve], bounds: FloatArray, *, least: bool 
         step = finer
 
 
-def _best(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray | None:
+def _best(curves: Sequence[Curve], bounds: FloatArray, least: bool, pads: Sequence[float]) -> IntArray | None:
     if not all(np.isfinite(curve.worth).any() for curve in curves):
         return None
     free = np.array([int(curve.worth.argmax()) for curve in curves])
@@ -102,7 +108,7 @@ def _best(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray 
         return free
     if len(curves) == 2:
         return _best_pair(curves, bounds, least)
-    for pad in _PADS:
+    for pad in pads:
         moved = np.array([_moved(curves, bounds, start) for start in _of_boxes(curves, bounds, least, pad)])
         moved = moved[keep_gaps(curves, bounds, moved)]
         if len(moved):
@@ -111,27 +117,24 @@ def _best(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray 
 
 
 def _best_pair(curves: Sequence[Curve], bounds: FloatArray, least: bool) -> IntArray | None:
-    """The best pair of thresholds of two groups, of all: those of most worth first, until none can be better."""
+    """The best pair of thresholds of two groups, of all: some first, then those that are worth more than the best."""
     first, second = curves
+    chosen = None
+    if min(len(first.worth), len(second.worth)) > 2 * _SPARSE:
+        chosen = _best_pair([curve.take(np.arange(0, len(curve.worth), _SPARSE)) for curve in curves], bounds, least)
+        chosen = None if chosen is None else chosen * _SPARSE
+    best = -np.inf if chosen is None else float(_total(curves, chosen[None], least=least)[0])
     order = np.argsort(-first.worth, kind="stable")
-    order = order[np.isfinite(first.worth[order])]
-    most, best, chosen = float(second.worth.max()), -np.inf, None
-    size = max(_PAIRS_AT_ONCE // len(second.worth), 1)
+    most, size = float(second.worth.max()), max(_PAIRS_AT_ONCE // len(second.worth), 1)
     for start in range(0, len(order), size):
         some = order[start : start + size]
         if _joined(first.worth[some[0]], most, least) <= best:
             break
-        part = first.take(some)
-        worth = _joined(part.worth[:, None], second.worth, least)
-        worth = np.where(worth > best, worth, -np.inf)
-        rows = np.flatnonzero(np.isfinite(worth).any(axis=1))
-        if len(rows) == 0:
-            continue
-        part, some, worth = part.take(rows), some[rows], worth[rows]
-        worth = np.where(_miss_of_pairs(part, second, bounds[:, 0, 1], bounds[:, 1, 0]) <= _ROUNDING, worth, -np.inf)
-        place = np.unravel_index(int(worth.argmax()), worth.shape)
-        if worth[place] > best:
-            best, chosen = float(worth[place]), np.array([some[place[0]], place[1]])
+        worth = _joined(first.worth[some][:, None], second.worth, least)
+        rows, columns = _keep_pairs(first.take(some), second, bounds[:, 0, 1], bounds[:, 1, 0], worth > best)
+        if len(rows):
+            place = int(worth[rows, columns].argmax())
+            best, chosen = float(worth[rows[place], columns[place]]), np.array([some[rows[place]], columns[place]])
     return chosen
 
 
@@ -139,16 +142,22 @@ def _joined(first: FloatArray, second: FloatArray | float, least: bool) -> Float
     return np.minimum(first, second) if least else np.asarray(first + second)
 
 
-def _miss_of_pairs(first: Curve, other: Curve, up: FloatArray, down: FloatArray) -> FloatArray:
-    """By how much pairs of thresholds (T, S) miss bounds (P,) on the gap from the first to the other, and back."""
-    missed = np.zeros((len(first.worth), len(other.worth)))
+def _keep_pairs(
+    first: Curve, other: Curve, up: FloatArray, down: FloatArray, some: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """The pairs of thresholds, of some (T, S), that keep bounds (P,) on the gap from the first to the other, and back."""
     for p, (high, low) in enumerate(zip(up.tolist(), down.tolist(), strict=True)):
         gap = first.values[p][:, None] - other.values[p]
-        if np.isfinite(high):
-            missed += np.maximum(gap + _hypot(first.above[p][:, None], other.below[p]) - high, 0.0)
-        if np.isfinite(low):
-            missed += np.maximum(_hypot(first.below[p][:, None], other.above[p]) - gap - low, 0.0)
-    return missed
+        some = some & (gap <= high + _ROUNDING) & (gap >= -low - _ROUNDING)
+    rows, columns = np.nonzero(some)
+    for p, (high, low) in enumerate(zip(up.tolist(), down.tolist(), strict=True)):
+        if not any(side[p].any() for side in (first.above, first.below, other.above, other.below)):
+            continue
+        gap = first.values[p][rows] - other.values[p][columns]
+        kept = gap + _hypot(first.above[p][rows], other.below[p][columns]) <= high + _ROUNDING
+        kept &= _hypot(first.below[p][rows], other.above[p][columns]) - gap <= low + _ROUNDING
+        rows, columns = rows[kept], columns[kept]
+    return rows, columns
 
 
 def _hypot(first: FloatArray, second: FloatArray) -> FloatArray | float:
@@ -192,7 +201,8 @@ def _of_boxes(curves: Sequence[Curve], bounds: FloatArray, least: bool, pad: flo
         center, shares = anchors[rank[0] % len(anchors)], shares[rank[0] // len(anchors) :][:1]
         step = np.array([np.ptp(axis) / max(len(axis) - 1, 1) for axis in axes])
         axes = _grid(center - step, center + step)
-    return np.unique(np.concatenate(tried), axis=0)
+    starts = np.unique(np.concatenate(tried), axis=0)
+    return starts[_ranked(curves, bounds, starts, np.ones(len(starts), dtype=bool), least)[:_STARTS]]
 
 
 def _axes(curves: Sequence[Curve], low: FloatArray) -> list[FloatArray] | None:
@@ -257,25 +267,34 @@ def _inside(
 def _moved(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray) -> IntArray:
     """Move one group after the other to where it misses bounds by least, and of those places to the best one."""
     chosen = chosen.copy()
+    at = [_columns(curves, chosen, name) for name in ("values", "below", "above")]  # (P, G) each
     for _ in range(_SWEEPS):
         before = chosen.copy()
         for g, curve in enumerate(curves):
-            others = np.delete(np.arange(len(curves)), g)
-            missed = _missed_by(curve, [curves[h].take(chosen[h : h + 1]) for h in others], bounds, g, others)
+            missed = _missed_by(curve, *at, bounds[:, g], bounds[:, :, g])
             missed = np.where(np.isfinite(curve.worth), missed, np.inf)
             near = np.flatnonzero(missed <= max(float(missed.min()), 0.0) + _ROUNDING)
             chosen[g] = near[curve.worth[near].argmax()]
+            for columns, name in zip(at, ("values", "below", "above"), strict=True):
+                columns[:, g] = getattr(curve, name)[:, chosen[g]]
         if (chosen == before).all():
             break
     return chosen
 
 
-def _missed_by(curve: Curve, others: Sequence[Curve], bounds: FloatArray, g: int, place: IntArray) -> FloatArray:
-    """By how much the thresholds of one group miss bounds beside one threshold of each other group, (T,)."""
-    values, below, above = (
-        np.concatenate([getattr(other, name) for other in others], axis=1) for name in ("values", "below", "above")
-    )  # (P, G - 1)
+def _columns(curves: Sequence[Curve], chosen: IntArray, name: str) -> FloatArray:
+    """What all groups have at thresholds (G,), (P, G)."""
+    return np.stack([getattr(curve, name)[:, t] for curve, t in zip(curves, chosen, strict=True)], axis=-1)
+
+
+def _missed_by(
+    curve: Curve, values: FloatArray, below: FloatArray, above: FloatArray, up: FloatArray, down: FloatArray
+) -> FloatArray:
+    """By how much the thresholds of one group miss bounds (P, G) beside one threshold of each group, (T,).
+
+    Bounds on the gap to itself are infinite.
+    """
     gap = curve.values[:, :, None] - values[:, None]
-    up = gap + np.hypot(curve.above[:, :, None], below[:, None]) - bounds[:, g, place][:, None]
-    down = np.hypot(curve.below[:, :, None], above[:, None]) - gap - bounds[:, place, g][:, None]
-    return np.asarray((np.maximum(up, 0.0) + np.maximum(down, 0.0)).sum(axis=(0, 2)))
+    rise = gap + _hypot(curve.above[:, :, None], below[:, None]) - up[:, None]
+    fall = _hypot(curve.below[:, :, None], above[:, None]) - gap - down[:, None]
+    return np.asarray((np.maximum(rise, 0.0) + np.maximum(fall, 0.0)).sum(axis=(0, 2)))

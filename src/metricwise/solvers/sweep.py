@@ -275,9 +275,9 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
         As many as the block of most thresholds has; the others repeat their last.
     """
     thresholds_by_block = []
-    for thresholds, predicted_one in block_thresholds(oracle, block):
-        some = _along(len(thresholds)) if shared else _upper_hull(predicted_one)
-        thresholds_by_block.append(thresholds[some])
+    for curve in threshold_curves(oracle, block):
+        some = _along(len(curve.lower)) if shared else _upper_hull(curve.predicted_one)
+        thresholds_by_block.append(curve.thresholds(some))
     size = max(map(len, thresholds_by_block))
     thresholds = np.stack(
         [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
@@ -285,14 +285,29 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     return [threshold_loss(row) for row in thresholds]
 
 
-def block_thresholds(oracle: Oracle, block: IntArray) -> list[tuple[FloatArray, FloatArray]]:
-    """Return all thresholds of every block of binary outputs (M,), from nobody to everybody.
+@dataclass(frozen=True, eq=False)
+class ThresholdCurve:
+    """All thresholds of binary outputs that share one, from nobody to everybody.
 
-    Returns
-    -------
-    list of (ndarray of shape (T,), ndarray of shape (T, 2))
-        Thresholds, and the shares of all rows of the block that are of each class and predicted 1.
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (T,)
+        Between what the thresholds lie that decide alike.
+    predicted_one : ndarray of shape (T, 2)
+        Shares of all rows that are of each class and predicted 1.
     """
+
+    lower: FloatArray
+    upper: FloatArray
+    predicted_one: FloatArray
+
+    def thresholds(self, some: IntArray) -> FloatArray:
+        """Return the thresholds at some positions."""
+        return _thresholds(self.lower[some], self.upper[some])
+
+
+def threshold_curves(oracle: Oracle, block: IntArray) -> list[ThresholdCurve]:
+    """Return all thresholds of every block of binary outputs (M,)."""
     n_blocks = int(block.max()) + 1
     total = np.bincount(block, oracle.weight)
     share = oracle.weight / np.where(total > 0, total, 1.0)[block]
@@ -303,7 +318,7 @@ def block_thresholds(oracle: Oracle, block: IntArray) -> list[tuple[FloatArray, 
     for b in range(n_blocks):
         intervals = np.flatnonzero(walk.group == b)
         intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]
-        out.append((_thresholds(walk.lower[intervals], walk.upper[intervals]), walk.values[intervals]))
+        out.append(ThresholdCurve(walk.lower[intervals], walk.upper[intervals], walk.values[intervals]))
     return out
 
 

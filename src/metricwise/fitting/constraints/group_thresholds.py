@@ -21,7 +21,7 @@ from ...metrics.objective import Objective
 from ...oracles.base import Oracle
 from ...solvers.group_thresholds import Curve, best_thresholds
 from ...solvers.result import Outcome, SolverResult
-from ...solvers.sweep import block_thresholds, threshold_confusions, threshold_loss
+from ...solvers.sweep import ThresholdCurve, threshold_confusions, threshold_curves, threshold_loss
 
 __all__ = ["CountedThresholds", "GroupThresholds", "PromisedThresholds", "ThresholdPromise", "separates_groups"]
 
@@ -76,20 +76,22 @@ class GroupThresholds:
         self.oracle, self.judge, self.objective, self.limits = oracle, judge, objective, limits
         self.n_groups = len(objective.grouping.share)
         outputs = np.arange(self.n_groups)
-        judged = block_thresholds(judge, outputs)
-        self.thresholds = [thresholds for thresholds, _ in judged]
-        self.judged = _all_confusions([ones for _, ones in judged], judge.priors)
-        self.aim = self.judged if judge is oracle else self._looked_up(block_thresholds(oracle, outputs))
+        self.curves = threshold_curves(judge, outputs)
+        self.judged = _all_confusions([curve.predicted_one for curve in self.curves], judge.priors)
+        self.aim = self.judged if judge is oracle else self._looked_up(threshold_curves(oracle, outputs))
         gaps = {_part(bound): bound for bound in limits.constraints if isinstance(bound, GroupGap)}
         self.parts = {part: p for p, part in enumerate(gaps)}
 
-    def _looked_up(self, walk: Sequence[tuple[FloatArray, FloatArray]]) -> list[FloatArray]:
-        """The confusions of another oracle at these thresholds: its own fall, each valid up to the one before."""
+    def _looked_up(self, others: Sequence[ThresholdCurve]) -> list[FloatArray]:
+        """The confusions of another oracle at these thresholds, which fall."""
         places = [
-            np.clip(len(others) - np.searchsorted(others[::-1], thresholds, side="right"), 0, len(others) - 1)
-            for thresholds, (others, _) in zip(self.thresholds, walk, strict=True)
+            np.clip(len(other.lower) - np.searchsorted(other.lower[::-1], curve.lower, side="right"), 0, None)
+            for curve, other in zip(self.curves, others, strict=True)
         ]
-        ones = [shares[place] for place, (_, shares) in zip(places, walk, strict=True)]
+        ones = [
+            other.predicted_one[np.minimum(place, len(other.lower) - 1)]
+            for place, other in zip(places, others, strict=True)
+        ]
         return _all_confusions(ones, self.oracle.priors)
 
     @cached_property
@@ -129,7 +131,9 @@ class GroupThresholds:
 
     # ------------------------------------------------------------------------------------------------- the search
 
-    def best(self, limits: ConstraintSystem, distances: _Distances | None = None) -> IntArray | None:
+    def best(
+        self, limits: ConstraintSystem, distances: _Distances | None = None, *, hurried: bool = False
+    ) -> IntArray | None:
         """Return the best thresholds (G,) that keep limits, by position; None where none were found.
 
         Along the slope of the aim, which is exact where that is linear, and Dinkelbach's iteration where it is a ratio.
@@ -138,14 +142,15 @@ class GroupThresholds:
         bounds, allowed = self._bounds(limits), self._allowed(limits, distances)
         if self.objective.grouping.least:
             worth = [self.objective.values_of(g, C) for g, C in enumerate(self.aim)]
-            return best_thresholds(self._curves(worth, allowed, distances), bounds, least=True)
+            return best_thresholds(self._curves(worth, allowed, distances), bounds, least=True, hurried=hurried)
         chosen, value = None, -np.inf
-        at = np.array([int(np.abs(thresholds - 0.5).argmin()) for thresholds in self.thresholds])
+        at = np.array([int(np.abs(curve.lower - 0.5).argmin()) for curve in self.curves])
         for _ in range(_CLIMBS):
-            found = best_thresholds(self._curves(self._worth(at), allowed, distances), bounds)
-            if found is None or self.value(found) <= value + _ROUNDING:
+            curves = self._curves(self._worth(at), allowed, distances)
+            better = best_thresholds(curves, bounds, hurried=hurried)
+            if better is None or self.value(better) <= value + _ROUNDING:
                 break
-            chosen, value, at = found, self.value(found), found
+            chosen, value, at = better, self.value(better), better
             if self.objective.ratio is not None and self.objective.ratio.linear:
                 break
         return chosen
@@ -224,7 +229,8 @@ class GroupThresholds:
 
     def counted(self, chosen: IntArray) -> tuple[SolverResult, FloatArray]:
         """Return the rule at thresholds (G,), counted anew, and its confusion as constraints are counted."""
-        thresholds = np.array([points[t] for points, t in zip(self.thresholds, chosen, strict=True)])
+        places = zip(self.curves, chosen, strict=True)
+        thresholds = np.array([curve.thresholds(np.array([t]))[0] for curve, t in places])
         losses = [threshold_loss(thresholds), _argmax(self.n_groups)]
         if self.judge is self.oracle:
             aim = judged = self.oracle.confusions(losses)

@@ -163,7 +163,7 @@ class _Piece:
 
         Of all outputs, who asks in the end learns what a mixture adds.
         """
-        chosen = groups.best(limits)
+        chosen = groups.best(limits, hurried=effort is Effort.ROUGH)
         if chosen is None:
             if effort is Effort.ROUGH:
                 raise InfeasibleError
