@@ -1,12 +1,12 @@
 """Passes over the rows and time of a call with each kind of constraint, before and after.
 
-    python -m benchmarks.constraint_passes                  writes constraint_passes.csv and constraint_passes.md beside it
+    python -m benchmarks.constraint_passes                  writes constraint_passes.csv and .md beside it
     python -m benchmarks.constraint_passes --as before      measures another version, and keeps what is stored of others
     python -m benchmarks.constraint_passes --tables         constraint_passes.md alone, from constraint_passes.csv
     python -m benchmarks.constraint_passes --only "3 class" some cases alone, by a part of their names
 
 Rows are drawn from known class probabilities, labels from these. Every case is a call with default settings but for
-what its name says; times are processor time on one thread, the best of three calls (of one, where it takes over 5 s), and
+what its name says. Times are processor time on one thread, the best of three calls (of one, where it takes over 5 s);
 *times free* is the time over that of the same call without constraints and groups. A case that is refused, because no
 rule was found, has no value.
 """

@@ -145,7 +145,7 @@ def _joined(first: FloatArray, second: FloatArray | float, least: bool) -> Float
 def _keep_pairs(
     first: Curve, other: Curve, up: FloatArray, down: FloatArray, some: BoolArray
 ) -> tuple[IntArray, IntArray]:
-    """The pairs of thresholds, of some (T, S), that keep bounds (P,) on the gap from the first to the other, and back."""
+    """The pairs, of some (T, S), that keep bounds (P,) on the gap from the first to the other, and back."""
     for p, (high, low) in enumerate(zip(up.tolist(), down.tolist(), strict=True)):
         gap = first.values[p][:, None] - other.values[p]
         some = some & (gap <= high + _ROUNDING) & (gap >= -low - _ROUNDING)
@@ -184,12 +184,14 @@ def _total(curves: Sequence[Curve], chosen: IntArray, *, least: bool) -> FloatAr
 
 def _of_boxes(curves: Sequence[Curve], bounds: FloatArray, least: bool, pad: float) -> IntArray:
     """Choices (R, G) of thresholds within a common box of metrics: the best that keep bounds, else the nearest."""
-    used = np.isfinite(bounds).any(axis=(1, 2))
+    used = np.asarray(np.isfinite(bounds).any(axis=(1, 2)))
     high, low = _allowances(bounds[used])
     thin, whole = ([_thinned(curve, used, most) for curve in curves] for most in (_COARSE, _MAX_THRESHOLDS))
     free = np.stack([curve.values[:, int(curve.worth.argmax())] for curve, _ in thin])  # (G, P)
     axes = _axes([curve for curve, _ in thin], low) or _grid(free.min(axis=0) - pad, free.max(axis=0) + pad)
-    shares: Sequence[float] = _SHARES if any(curve.above.any() or curve.below.any() for curve in curves) else _SHARES[:1]
+    shares: Sequence[float] = (
+        _SHARES if any(curve.above.any() or curve.below.any() for curve in curves) else _SHARES[:1]
+    )
     tried: list[IntArray] = []
     for some in (thin, thin, whole):
         anchors = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
@@ -267,15 +269,16 @@ def _inside(
 def _moved(curves: Sequence[Curve], bounds: FloatArray, chosen: IntArray) -> IntArray:
     """Move one group after the other to where it misses bounds by least, and of those places to the best one."""
     chosen = chosen.copy()
-    at = [_columns(curves, chosen, name) for name in ("values", "below", "above")]  # (P, G) each
+    names = "values", "below", "above"
+    values, below, above = at = [_columns(curves, chosen, name) for name in names]  # (P, G) each
     for _ in range(_SWEEPS):
         before = chosen.copy()
         for g, curve in enumerate(curves):
-            missed = _missed_by(curve, *at, bounds[:, g], bounds[:, :, g])
+            missed = _missed_by(curve, values, below, above, bounds[:, g], bounds[:, :, g])
             missed = np.where(np.isfinite(curve.worth), missed, np.inf)
             near = np.flatnonzero(missed <= max(float(missed.min()), 0.0) + _ROUNDING)
             chosen[g] = near[curve.worth[near].argmax()]
-            for columns, name in zip(at, ("values", "below", "above"), strict=True):
+            for columns, name in zip(at, names, strict=True):
                 columns[:, g] = getattr(curve, name)[:, chosen[g]]
         if (chosen == before).all():
             break

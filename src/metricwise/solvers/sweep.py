@@ -184,7 +184,9 @@ class _Within:
 
     def value(self, at: FloatArray) -> FloatArray:
         """Return the values (...) of shares (..., 2) of each true class that are predicted 1."""
-        return self.of_confusions(threshold_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(at.shape[:-1])
+        return self.of_confusions(threshold_confusions(at.reshape(-1, 2), self.objective.row_priors[0])).reshape(
+            at.shape[:-1]
+        )
 
     def of_confusions(self, C: FloatArray) -> FloatArray:
         """Return the values (T,) of confusions (T, 2, 2); of a transform of a ratio, what it transforms."""

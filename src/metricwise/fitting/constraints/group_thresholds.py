@@ -44,9 +44,7 @@ def separates_groups(objective: Objective, limits: ConstraintSystem, n_outputs: 
     """Say whether every output of two classes is a group with a loss of its own that constraints are about."""
     grouping = objective.grouping
     pooled = grouping.n_groups == 1 or (grouping.least and grouping.n_groups == n_outputs)
-    alone = all(
-        isinstance(bound, GroupGap) or np.count_nonzero(bound.share) == 1 for bound in limits.constraints
-    )
+    alone = all(isinstance(bound, GroupGap) or np.count_nonzero(bound.share) == 1 for bound in limits.constraints)
     binary = objective.width == 2 and grouping.loss is None and not objective.frozen.any()
     return n_outputs > 1 and pooled and alone and binary and not objective.slow
 
@@ -118,10 +116,13 @@ class GroupThresholds:
     @cached_property
     def defined(self) -> list[BoolArray]:
         """Thresholds of each group at which no metric of a gap is 0/0."""
-        return [
-            ~np.any([np.zeros(len(C), dtype=bool), *(limit.bound.empty(C) for limit in limits.values())], axis=0)
-            for C, limits in zip(self.judged, self.metrics, strict=True)
-        ]
+        out = []
+        for C, limits in zip(self.judged, self.metrics, strict=True):
+            defined = np.ones(len(C), dtype=bool)
+            for limit in limits.values():
+                defined &= ~np.asarray(limit.bound.empty(C))
+            out.append(defined)
+        return out
 
     @cached_property
     def _exact(self) -> _Distances:
@@ -164,9 +165,7 @@ class GroupThresholds:
         grouping = self.objective.grouping
         slope = self.objective.gradient(grouping.pool(_at(self.aim, at)))[0]
         slope = np.where(np.isfinite(slope), slope, 0.0) if np.isfinite(slope).any() else np.eye(2)
-        return [
-            share * np.einsum("ij,tij->t", slope, C) for share, C in zip(grouping.share, self.aim, strict=True)
-        ]
+        return [share * np.einsum("ij,tij->t", slope, C) for share, C in zip(grouping.share, self.aim, strict=True)]
 
     def _curves(self, worth: Sequence[FloatArray], allowed: Sequence[BoolArray], distances: _Distances) -> list[Curve]:
         return [
@@ -287,7 +286,7 @@ class CountedThresholds(NamedTuple):
 
 
 class PromisedThresholds(NamedTuple):
-    """A rule with the margins (Q, 2) of its limits to the metrics, and the confidence that it keeps constraints with."""
+    """A rule, the distances (Q, 2) of its limits to the metrics, and the confidence that it keeps constraints with."""
 
     rule: CountedThresholds
     margins: FloatArray
@@ -343,7 +342,7 @@ class ThresholdPromise:
         free, limits = self.free.sampled, self.thresholds.limits.constraints
         levels, begin = self.levels(free, confidence, np.zeros(len(limits)))
         short, needed = self.short(free, levels)
-        promises = {bound.constraint.promise for bound, missed in zip(limits, short.any(axis=1), strict=True) if missed}
+        promises = {bound.constraint.promise for bound, missed in zip(limits, short, strict=True) if missed.any()}
         if any(
             isinstance(bound, GroupGap) and ends[1] > bound.constraint.high + _TOL
             for bound, ends in zip(limits, needed, strict=True)

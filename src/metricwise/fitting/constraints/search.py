@@ -186,7 +186,9 @@ class _Piece:
             mixture = self._mixture_at(limits.at(levels))
         except InfeasibleError:
             mixture = point
-        packed = self._packed(point, mixture if mixture.value > point.value else replace(point, prices=mixture.prices), limits.called)
+        packed = self._packed(
+            point, mixture if mixture.value > point.value else replace(point, prices=mixture.prices), limits.called
+        )
         return replace(packed, result=replace(packed.result, losses=rule.result.losses))
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
