@@ -105,8 +105,11 @@ def test_the_result_says_what_a_mixture_adds_and_what_a_bound_costs():
     solution = mw.optimize(p, y, "accuracy", sensitive_features=group, subject_to="demographic_parity <= 0.1")
     (kept,) = solution.constraints
     assert solution.certificate.alternative >= solution.certificate.optimized_value - 1e-9
-    assert kept.price > 0 and kept.margin > 0 and kept.value + kept.margin <= 0.1 + 1e-9
-    assert solution.gain is not None and kept.on_new_rows is not None
+    assert kept.price > 0
+    assert kept.margin > 0
+    assert kept.value + kept.margin <= 0.1 + 1e-9
+    assert solution.gain is not None
+    assert kept.on_new_rows is not None
     assert any("a mixture of rules would improve it" in str(note) for note in solution.notes)
 
 
