@@ -188,7 +188,8 @@ class _Task:
 
     def _settled(self, promise: _Promised) -> _Promised:
         """Return the promise of a rule that is searched once more, where only rules asked for had been compared."""
-        if promise.search.by_group is not None or promise.confidence in (None, self.confidence):
+        by_halves = any(constraint.minus is not None for constraint in self.constraints)  # then it was searched for
+        if by_halves or promise.search.by_group is not None or promise.confidence in (None, self.confidence):
             return promise
         return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
 

@@ -117,7 +117,7 @@ class _Piece:
     def by_group(self) -> GroupThresholds | None:
         """All thresholds of every group, where a single rule is one of each."""
         schema = self.problem.schema
-        if self.settings.randomized or not self.problem.labelled or schema.n_groups != schema.n_outputs:
+        if not self.problem.labelled or schema.n_groups != schema.n_outputs:
             return None
         if self.sweeps or not separates_groups(self.objective, self.limits, schema.n_outputs):
             return None
@@ -145,7 +145,7 @@ class _Piece:
         exact = self.feasible.certified or self.has_hull
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
-        single_rule = best_single(self.feasible, mixture)
+        single_rule = self._best_single(limits, mixture)
         asked_beside = not single or effort is not Effort.ROUGH  # of resamples nobody asks what a mixture would add
         # Of what is not proved, the search for single rules may find better ones.
         if asked_beside and single_rule is not None and single_rule.value > mixture.value:
@@ -171,14 +171,26 @@ class _Piece:
         rule = ConstrainedRule(*groups.counted(chosen), None)
         return self.beside_mixture(rule, limits) if self.partial and effort is not Effort.ROUGH else rule
 
+    def _best_single(self, limits: ConstraintSystem, mixture: Point) -> Point | None:
+        """The best single rule within limits: of thresholds of groups, or found beside a mixture."""
+        if self.by_group is None:
+            return best_single(self.feasible, mixture)
+        chosen = self.by_group.best(limits)
+        if chosen is None:
+            return None
+        return replace(self._added(*self.by_group.counted(chosen)), prices=mixture.prices)
+
+    def _added(self, result: SolverResult, judged: FloatArray) -> Point:
+        """A single rule as one of those asked for."""
+        loss = Loss(full=result.losses[0].tensor())
+        self.feasible.add([loss], result.confusion[None], judged[None])
+        weights = np.zeros((len(self.feasible.losses), self.feasible.blocks.n_blocks))
+        weights[-1] = 1.0
+        return self.feasible.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
+
     def beside_mixture(self, rule: ConstrainedRule, limits: ConstraintSystem) -> ConstrainedRule:
         """Return a single rule within limits with what a mixture would add, and the prices of that."""
-        loss = Loss(full=rule.result.losses[0].tensor())
-        self.feasible.add([loss], rule.result.confusion[None], rule.judged[None])
-        n_rules, n_blocks = len(self.feasible.losses), self.feasible.blocks.n_blocks
-        weights = np.zeros((n_rules, n_blocks))
-        weights[-1] = 1.0
-        point = self.feasible.point(weights, np.inf, np.zeros(len(limits.constraints)))
+        point = self._added(rule.result, rule.judged)
         try:
             self.feasible.effort = Effort.CAUTIOUS
             # Of gaps of ratios, at the levels of the rule: another level would add little, and takes many programmes.
@@ -390,9 +402,9 @@ class Search:
 
     @property
     def by_group(self) -> GroupThresholds | None:
-        """All thresholds of every group, where a single rule is one of each."""
+        """All thresholds of every group, where a single rule is asked for that is one of each."""
         piece = self.pieces[0][2]
-        return None if piece.partial else piece.by_group
+        return None if piece.partial or self.settings.randomized else piece.by_group
 
     def at_thresholds(self, chosen: IntArray) -> CountedThresholds:
         """Return the rule at thresholds of groups (G,), by position, with constraints as labels count them."""
@@ -411,7 +423,7 @@ class Search:
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
         for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
-            if before.by_group is not None:  # which has none
+            if before.by_group is not None and not self.settings.randomized:  # which has none
                 continue
             piece.guess = before.feasible.prices
 
