@@ -32,6 +32,7 @@ Sampled = Sequence[SampledMetric | SampledGap]
 
 _TOL = 1e-9
 _ROUNDING = 1e-12
+_TIE = 1e-11  # of what an interval of thresholds adds to the aim per unit of its width, far less than a row does
 _MAX_LIMITS = 256  # thresholds of a group whose limits are computed; those between are interpolated
 _CLIMBS = 12  # steps along the slope of an aim that is not linear
 _HALVINGS = 5  # of the confidence that labels allow
@@ -169,11 +170,19 @@ class GroupThresholds:
 
     def _curves(self, worth: Sequence[FloatArray], allowed: Sequence[BoolArray], distances: _Distances) -> list[Curve]:
         return [
-            Curve(np.where(keeps, gains, -np.inf), values, below, above)
-            for gains, keeps, values, below, above in zip(
-                worth, allowed, self.values, distances.below, distances.above, strict=True
+            Curve(np.where(keeps, gains + wide, -np.inf), values, below, above)
+            for gains, wide, keeps, values, below, above in zip(
+                worth, self._ties, allowed, self.values, distances.below, distances.above, strict=True
             )
         ]
+
+    @cached_property
+    def _ties(self) -> list[FloatArray]:
+        """What breaks ties of thresholds (T,): the widest is the one that new rows are least likely to fall into."""
+        widths = [
+            np.where(np.isfinite(curve.upper - curve.lower), curve.upper - curve.lower, 0.0) for curve in self.curves
+        ]
+        return [_TIE * np.minimum(width, 1.0) for width in widths]
 
     def _bounds(self, limits: ConstraintSystem) -> FloatArray:
         """Bounds (P, G, G) on gaps."""

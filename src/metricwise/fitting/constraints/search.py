@@ -198,9 +198,9 @@ class _Piece:
             mixture = self._mixture_at(limits.at(levels))
         except InfeasibleError:
             mixture = point
-        packed = self._packed(
-            point, mixture if mixture.value > point.value else replace(point, prices=mixture.prices), limits.called
-        )
+        if mixture.value <= point.value + _TOL:
+            mixture = replace(point, prices=mixture.prices)
+        packed = self._packed(point, mixture, limits.called)
         return replace(packed, result=replace(packed.result, losses=rule.result.losses))
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
