@@ -180,9 +180,10 @@ class _Task:
 
         def levels(sampled: Sequence[SampledMetric | SampledGap], confidence: float, begin: FloatArray) -> Any:
             tried, begin = self._tried(sampled, begin)
-            return [self.level(confidence, n) for n in tried.tolist()], begin
+            return [self.level(confidence, n) for n in (self._group_ways * tried).tolist()], begin
 
-        promise = ThresholdPromise(search.by_group, counted, search.at_thresholds, levels, self._short).at(confidence)
+        promises = ThresholdPromise(search.by_group, counted, search.at_thresholds, levels, self._short)
+        promise = promises.at(confidence, float(self._group_ways.max(initial=1.0)))
         rule = ConstrainedRule(promise.rule.result, promise.rule.judged, None)
         return _Promised(search, rule, promise.margins, promise.confidence)
 
@@ -235,9 +236,9 @@ class _Task:
         little are hardly more than one. Of proportions variances tell how many rows two rules have in common, and what
         a Brownian motion passes at some time grows with the logarithm of the time. Two decisions have one way to go,
         which counts as one and a half, for the best of neighbouring thresholds is taken; each time that there are twice
-        as many, half of one is added. Of constraints on several groups any may be the one that is not kept.
+        as many, half of one is added.
         """
-        ways = self._group_ways * (1.5 + np.log2(self.problem.schema.decision_width - 1) / 2)
+        ways = 1.5 + np.log2(self.problem.schema.decision_width - 1) / 2
         variances = np.array([metric.variance for metric in sampled])
         begin = np.where(begin > 0, begin, variances)
         later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
@@ -396,7 +397,8 @@ class _Task:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
         constraints = self._constraint_results(search, fitted_rule, margins, promised, estimate)
-        texts = [*self._texts(constraints, promised), *_tightening(constraints), *_idle(search)]
+        tightening = [] if promised is None else _tightening(constraints)
+        texts = [*self._texts(constraints, promised), *tightening, *_idle(search)]
         notes += note_list(NoteKind.CONSTRAINT, *texts)
         result = replace(result, alternative=alternative, notes=tuple(notes))
         fitted = present(problem, search.recipe, search.oracle, search.objective, result, metadata, read_before)

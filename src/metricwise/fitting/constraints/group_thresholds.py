@@ -326,8 +326,11 @@ class ThresholdPromise:
     levels: Levels
     short: Short
 
-    def at(self, confidence: float) -> PromisedThresholds:
-        """Return the promise at a confidence, or at the largest one that labels allow, halved from there on."""
+    def at(self, confidence: float, ways: float = 1.0) -> PromisedThresholds:
+        """Return the promise at a confidence, or at the largest one that labels allow; None below 0.5.
+
+        Where `ways` constraints count as unrelated, bounds are tightened also for what would be 0.5 for one of them.
+        """
         nothing = np.zeros((len(self.thresholds.limits.constraints), 2))
         levels, _ = self.levels(self.free.sampled, confidence, np.zeros(len(nothing)))
         if not self.short(self.free.sampled, levels)[0].any():
@@ -335,12 +338,13 @@ class ThresholdPromise:
         promise = self._attempt(confidence)
         if promise is not None:
             return promise
-        low, high, best = _LOWEST, confidence, PromisedThresholds(self.free, nothing, None)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            promise = self._attempt(middle)
-            low, high, best = (low, middle, best) if promise is None else (middle, high, promise)
-        return best
+        low, high, best = 1 - confidence, (1 - _LOWEST) * ways, PromisedThresholds(self.free, nothing, None)
+        for _ in range(_HALVINGS):  # of the logarithm of the risk
+            middle = float(np.sqrt(low * high))
+            promise = self._attempt(1 - middle)
+            low, high, best = (middle, high, best) if promise is None else (low, middle, promise)
+        too_low = best.confidence is None or best.confidence < _LOWEST
+        return best._replace(confidence=None) if too_low else best
 
     def _attempt(self, confidence: float) -> PromisedThresholds | None:
         """The best rule at a confidence, None where there is none, or no room beside what is best on the given rows.
