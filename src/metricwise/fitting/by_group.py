@@ -151,7 +151,8 @@ def _values(problem: Problem, oracle: Counts, part: slice, C: FloatArray, argmax
         average = "micro" if aim.average == "instance" else aim.average  # its surrogate
         objective = replace(aim, average=average).bind(priors, weight, n_classes, schema.classes)
         values[name] = Recorded(objective.value(C), objective.value(argmax))
-    for constraint in problem.constraints:
+    distinct = {(id(constraint.metric), constraint.output): constraint for constraint in problem.constraints}
+    for constraint in distinct.values():
         outputs = np.arange(schema.n_outputs) if constraint.output is None else np.array([constraint.output])
         share = weight[outputs] / max(float(weight[outputs].sum()), np.finfo(float).tiny)
         labels = tuple(python_labels(np.asarray(schema.classes[outputs[0]])))

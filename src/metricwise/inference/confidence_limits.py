@@ -25,7 +25,7 @@ from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
 
-__all__ = ["SampledGap", "SampledMetric", "sample_constraints", "lower_limit", "upper_limit"]
+__all__ = ["SampledGap", "SampledMetric", "limit_distances", "sample_constraints", "lower_limit", "upper_limit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -142,6 +142,10 @@ class SampledMetric:
         share, trials = _share_of(cells, self.C)
         return cells if trials > 0 and abs(share - self.value) < _SAME else None
 
+    def independent_rows(self, z: float, wide: float) -> float:
+        """Return the rows that limits are of: fewer have those that Student's quantiles ask for (Korn and Graubard)."""
+        return self.n_rows / self.design_effect * ((z / wide) ** 2 if z else 1.0)
+
     @property
     def smoothing(self) -> float:
         """By how much the metric of the smoothed matrix is larger."""
@@ -224,17 +228,39 @@ def _limit(counted: SampledMetric | SampledGap, quantile: float, side: float) ->
     z = NormalDist().inv_cdf(quantile)
     wide = student_quantile(z, counted.degrees_of_freedom)
     if counted.proportion is not None:
-        from scipy.special import betaincinv
-
-        # Fewer rows have the limits that Student's quantiles ask for (Korn and Graubard).
-        n = counted.n_rows / counted.design_effect * ((z / wide) ** 2 if z else 1.0)
+        n = counted.independent_rows(z, wide)
         hits, trials = (n * float(inner(cells, counted.C)) for cells in counted.proportion)
-        if side < 0:
-            return float(betaincinv(hits, trials - hits + 1.0, quantile)) if hits > 0 else 0.0
-        return float(betaincinv(hits + 1.0, trials - hits, quantile)) if hits < trials else 1.0
+        return float(_proportion_limit(np.array(hits), np.array(trials), quantile, side))
     # Around the value, or that of the smoothed matrix if it is further out: few errors do not mean none.
     moved = max(side * counted.smoothing, 0.0) * side
     return counted.value + moved + wide * float(np.sqrt(counted.variance))
+
+
+def _proportion_limit(hits: FloatArray, trials: FloatArray, quantile: float, side: float) -> FloatArray:
+    """Clopper and Pearson's limits of proportions, (...)."""
+    from scipy.special import betaincinv
+
+    with np.errstate(invalid="ignore"):
+        if side < 0:
+            return np.asarray(np.where(hits > 0, betaincinv(hits, trials - hits + 1.0, quantile), 0.0))
+        return np.asarray(np.where(hits < trials, betaincinv(hits + 1.0, trials - hits, quantile), 1.0))
+
+
+def limit_distances(counted: SampledMetric, C: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return how far the limits of a metric are from its value, below and above, at other confusions (T, K, K).
+
+    Of a proportion those of each confusion, counted on rows that are worth as much as those of `counted`; of any other
+    metric those of `counted` itself.
+    """
+    if counted.parts or counted.proportion is None:
+        ends = counted.value - lower_limit(counted, level), upper_limit(counted, level) - counted.value
+        return np.full(len(C), ends[0]), np.full(len(C), ends[1])
+    z = NormalDist().inv_cdf(level)
+    n = counted.independent_rows(z, student_quantile(z, counted.degrees_of_freedom))
+    hits, trials = (n * np.asarray(inner(cells, C)) for cells in counted.proportion)
+    value = np.divide(hits, trials, out=np.zeros_like(hits), where=trials > 0)
+    low, high = (_proportion_limit(hits, trials, *side) for side in ((1 - level, -1.0), (level, 1.0)))
+    return np.asarray(value - low), np.asarray(high - value)
 
 
 def sample_constraints(

@@ -315,23 +315,52 @@ def hull_losses(oracle: Oracle, block: IntArray, *, shared: bool = False) -> lis
     list of Loss
         As many as the block of most thresholds has; the others repeat their last.
     """
+    thresholds_by_block = []
+    for curve in block_curves(oracle, block):
+        some = _along(len(curve.lower)) if shared else upper_hull(curve.predicted_one)
+        thresholds_by_block.append(curve.thresholds(some))
+    size = max(map(len, thresholds_by_block))
+    thresholds = np.stack(
+        [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
+    )
+    return [threshold_loss(row) for row in thresholds]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCurve:
+    """All thresholds of binary outputs that share one, from nobody to everybody.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (T,)
+        Between what the thresholds lie that decide alike.
+    predicted_one : ndarray of shape (T, 2)
+        Shares of all rows that are of each class and predicted 1.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    predicted_one: FloatArray
+
+    def thresholds(self, some: IntArray) -> FloatArray:
+        """Return the thresholds at some positions."""
+        return thresholds_inside(self.lower[some], self.upper[some])
+
+
+def block_curves(oracle: Oracle, block: IntArray) -> list[BlockCurve]:
+    """Return all thresholds of every block of binary outputs (M,)."""
     n_blocks = int(block.max()) + 1
     total = np.bincount(block, oracle.weight)
     share = oracle.weight / np.where(total > 0, total, 1.0)[block]
     constant, slope = (loss.map(lambda a: np.repeat(a, n_blocks, axis=0)) for loss in (_CONSTANT, _SLOPE))
     ones, vanishing = np.repeat(_PREDICTED_ONE[None], n_blocks, axis=0), np.ones((n_blocks, 2), dtype=bool)
     walk = oracle.walk(Line(np.where(share > 0, block, -1), share, constant, slope, ones, vanishing), 0.0)
-    thresholds_by_block = []
+    out = []
     for b in range(n_blocks):
         intervals = np.flatnonzero(walk.group == b)
-        intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]  # from nobody to everybody
-        some = _along(len(intervals)) if shared else upper_hull(walk.values[intervals])
-        thresholds_by_block.append(thresholds_inside(walk.lower[intervals[some]], walk.upper[intervals[some]]))
-    size = max(map(len, thresholds_by_block))
-    thresholds = np.stack(
-        [np.append(points, np.full(size - len(points), points[-1])) for points in thresholds_by_block], axis=1
-    )
-    return [threshold_loss(row) for row in thresholds]
+        intervals = intervals[np.argsort(-walk.lower[intervals], kind="stable")]
+        out.append(BlockCurve(walk.lower[intervals], walk.upper[intervals], walk.values[intervals]))
+    return out
 
 
 def _along(n: int) -> IntArray:

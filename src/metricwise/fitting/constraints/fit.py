@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from .. import samples
 from ..bagging import check_labelled
 from ..solving import FittedRule, Settings, present
 from .explain import explain_infeasible
+from .group_thresholds import CountedThresholds, ThresholdPromise
 from .resolve import InfeasibleConstraintsError
 from .search import ConstrainedRule, NoSingleRuleError, Search, searches_of
 from .validate import OutOfBagEstimate, OutOfBagFits
@@ -136,16 +137,13 @@ class _Task:
 
         Of `tried` unrelated rules the best was taken.
         """
+        return 1 - (1 - confidence) / (max(self._n_bounds, 1) * tried)
+
+    @cached_property
+    def _n_bounds(self) -> int:
+        """How many bounds are to hold together."""
         # Of a constraint on several groups one of them, or one pair, is the worst of all rows: the limit of that holds.
-        n_bounds = len(
-            {
-                (constraint.promise, end)
-                for constraint in self.constraints
-                for end in range(2)
-                if np.isfinite(constraint.ends[end])
-            }
-        )
-        return 1 - (1 - confidence) / (max(n_bounds, 1) * tried)
+        return len({(c.promise, end) for c in self.constraints for end in range(2) if np.isfinite(c.ends[end])})
 
     def promise(self, search: Search) -> _Promised:
         """Return the best rule that labels promise to keep the constraints.
@@ -154,6 +152,8 @@ class _Task:
         the rules asked for so far, and searched once more in the end.
         """
         confidence, single = self.confidence, not self.settings.randomized
+        if confidence is not None and search.by_group is not None:
+            return self._by_group(search, confidence)
         if confidence is None:
             return _Promised(search, search.best(self.none, single=single, effort=Effort.THOROUGH), self.none)
         tightened, furthest = self._tighten(search, confidence, Effort.CAUTIOUS)
@@ -170,9 +170,25 @@ class _Task:
             return _Promised(search, search.best(self.none, single=single), self.none)
         return best
 
+    def _by_group(self, search: Search, confidence: float) -> _Promised:
+        """Return the best thresholds of sensitive groups whose limits keep the constraints."""
+        assert search.by_group is not None
+        free = search.best(self.none, single=True)
+        counted = CountedThresholds(free.result, free.judged, search.counted(free))
+
+        def levels(sampled: Sequence[SampledMetric | SampledGap], confidence: float, begin: FloatArray) -> Any:
+            tried, begin = self._tried(sampled, begin)
+            return [self.level(confidence, n) for n in (self._group_ways * tried).tolist()], begin
+
+        promises = ThresholdPromise(search.by_group, counted, search.at_thresholds, levels, self._short)
+        promise = promises.at(confidence, float(self._group_ways.max(initial=1.0)))
+        rule = ConstrainedRule(promise.rule.result, promise.rule.judged, None)
+        return _Promised(search, rule, promise.margins, promise.confidence)
+
     def _settled(self, promise: _Promised) -> _Promised:
         """Return the promise of a rule that is searched once more, where only rules asked for had been compared."""
-        if promise.confidence in (None, self.confidence):
+        by_halves = any(constraint.minus is not None for constraint in self.constraints)  # then it was searched for
+        if by_halves or promise.search.by_group is not None or promise.confidence in (None, self.confidence):
             return promise
         return self._tighten(promise.search, promise.confidence, Effort.CAUTIOUS)[0] or promise
 
@@ -227,6 +243,21 @@ class _Task:
         begin = np.where(begin > 0, begin, variances)
         later = np.divide(variances, begin, out=np.ones_like(begin), where=begin > 0)
         return ways * (1.0 + np.log(np.maximum(later, 1.0))), begin
+
+    @cached_property
+    def _group_ways(self) -> FloatArray:
+        """How many constraints of a promise about sensitive groups count as unrelated, for each constraint (Q,).
+
+        Rules are fitted until all groups are as near to the bound as limits allow. Of gaps those with one of the two
+        groups at the ends count; of bounds in every group, half of them. With that, 95 to 100 % of 40 draws of 4 and 10
+        groups kept a promise of 95 %, and 73 to 93 % without.
+        """
+        groups: dict[int, set[int | None]] = {}
+        for constraint in self.constraints:
+            groups.setdefault(constraint.promise, set()).update({constraint.group, constraint.minus} - {None})
+        sizes = [len(groups[constraint.promise]) for constraint in self.constraints]
+        gaps = [constraint.minus is not None for constraint in self.constraints]
+        return np.array([max(2.0 * n - 3 if gap else n / 2, 1.0) for n, gap in zip(sizes, gaps, strict=True)])
 
     def _has_rule(self, search: Search) -> bool:
         """Whether a rule that was asked for keeps the constraints on the given rows."""
@@ -310,7 +341,9 @@ class _Task:
         self.stage("evaluating rules on rows left out")
         judged = {search: self._judged(search, promise) for search, promise in promises.items()}
         best = max(judged, key=lambda search: _value(judged[search]))
-        other = challenger(best.recipe) if len(searches) > 1 else None
+        # Thresholds of groups that labels count are the same behind any calibration.
+        monotone = best.by_group is not None and best.recipe.confusion == "labels"
+        other = challenger(best.recipe) if len(searches) > 1 and not monotone else None
         if other is not None:
             other_promise = self._promise_if_any(other) if confident else None
             if not confident or (other_promise is not None and _level(other_promise) >= _level(promises[best])):
@@ -347,6 +380,7 @@ class _Task:
     ) -> tuple[FittedRule, FitStrategy]:
         """Return what was found, what it keeps, and what it is worth on new rows."""
         search, fitted_rule, margins, promised = promise
+        fitted_rule = search.beside_mixture(fitted_rule, margins)
         problem = self.problem
         metadata = metadata or RuleMetadata()
         first = {constraint.promise: constraint for constraint in reversed(self.constraints)}
@@ -366,7 +400,8 @@ class _Task:
             # Of rules by group the search for the best single ones takes longer than all the rest: who wants it asks.
             alternative = self._single_value(search, margins)
         constraints = self._constraint_results(search, fitted_rule, margins, promised, estimate)
-        texts = [*self._texts(constraints, promised), *_tightening(constraints), *_idle(search)]
+        tightening = [] if promised is None else _tightening(constraints)
+        texts = [*self._texts(constraints, promised), *tightening, *_idle(search)]
         notes += note_list(NoteKind.CONSTRAINT, *texts)
         result = replace(result, alternative=alternative, notes=tuple(notes))
         fitted = present(problem, search.recipe, search.oracle, search.objective, result, metadata, read_before)

@@ -18,6 +18,7 @@ from ...core.losses import Loss
 from ...core.notes import Note, NoteKind
 from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
+from ...oracles.base import TooManyChangesError
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
 from ...solvers.abstention_cuts import counts_no_hits, cut_shares, cut_within
@@ -29,6 +30,7 @@ from ...solvers.levels import Levels, best_levels
 from ...solvers.result import Outcome, SolverResult
 from ...solvers.sweep import hull_losses
 from ..solving import Settings, solve
+from .group_thresholds import CountedThresholds, GroupThresholds, separates_groups
 from .references import Reference, find_references, spread_references
 from .resolve import bind_constraints
 from .thresholds import ThresholdCurve
@@ -86,6 +88,7 @@ class _Piece:
         self.judge = self.oracle if by_labels else self.oracle.counting("labels")
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_constraints(constraints, problem.schema, self.judge)
+        self.partial = False  # whether there are other outputs
         self.guess: FloatArray | None = None  # of the multipliers
         self.likely: list[Loss] | None = None  # of blocks, that are good on other rows, where bounds are not convex
         self.levels: Levels | None = None  # the last that were found, near which the next ones are
@@ -168,8 +171,24 @@ class _Piece:
         slow = self.objective.slow or any(limit.bound.metric.traits.slow for limit in self.limits.pooled)
         return self.sweeps and self.has_thresholds and not slow and self.problem.aim.average != "instance"
 
+    @cached_property
+    def by_group(self) -> GroupThresholds | None:
+        """All thresholds of every group, where a single rule is one of each."""
+        schema = self.problem.schema
+        if not self.problem.labelled or schema.n_groups != schema.n_outputs:
+            return None
+        separate = self.limits.convex and separates_groups(self.objective, self.limits, schema.n_outputs)
+        if self.sweeps or not separate:
+            return None
+        try:
+            return GroupThresholds(self.oracle, self.judge, self.objective, self.limits)
+        except TooManyChangesError:
+            return None
+
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
         """Return the best rule within limits: a mixture, or one rule."""
+        if single and self.by_group is not None:
+            return self._best_by_group(self.by_group, limits, effort)
         if self.sweeps and not self.settings.randomized:
             return self._swept_rule(limits, effort)
         if single and effort is Effort.KNOWN and self.feasible.blocks.n_blocks == 1:
@@ -182,7 +201,7 @@ class _Piece:
         exact = (self.feasible.certified or self.has_hull) and limits.convex
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
-        single_rule = best_single(self.feasible, mixture)
+        single_rule = self._best_single(limits, mixture)
         asked_beside = not single or effort is not Effort.ROUGH  # of resamples nobody asks what a mixture would add
         # Of what is not proved, the search for single rules may find better ones.
         if asked_beside and single_rule is not None and single_rule.value > mixture.value:
@@ -206,6 +225,51 @@ class _Piece:
             if threshold is None:
                 raise InfeasibleError if limits.narrowed else NoSingleRuleError(self._mixture(limits, effort))
         return ConstrainedRule(threshold, threshold.confusion, None)
+
+    def _best_by_group(self, groups: GroupThresholds, limits: ConstraintSystem, effort: Effort) -> ConstrainedRule:
+        """The best thresholds of every group within limits, beside the mixture where this is a part of the outputs.
+
+        Of all outputs, who asks in the end learns what a mixture adds.
+        """
+        chosen = groups.best(limits, hurried=effort is Effort.ROUGH)
+        if chosen is None:
+            if effort is Effort.ROUGH:
+                raise InfeasibleError
+            raise NoSingleRuleError(self._mixture(limits, effort))
+        rule = ConstrainedRule(*groups.counted(chosen), None)
+        return self.beside_mixture(rule, limits) if self.partial and effort is not Effort.ROUGH else rule
+
+    def _best_single(self, limits: ConstraintSystem, mixture: Point) -> Point | None:
+        """The best single rule within limits: of thresholds of groups, or found beside a mixture."""
+        if self.by_group is None:
+            return best_single(self.feasible, mixture)
+        chosen = self.by_group.best(limits)
+        if chosen is None:
+            return None
+        return replace(self._added(*self.by_group.counted(chosen)), prices=mixture.prices)
+
+    def _added(self, result: SolverResult, judged: FloatArray) -> Point:
+        """A single rule as one of those asked for."""
+        loss = Loss(full=result.losses[0].tensor())
+        self.feasible.add([loss], result.confusion[None], judged[None])
+        weights = np.zeros((len(self.feasible.losses), self.feasible.blocks.n_blocks))
+        weights[-1] = 1.0
+        return self.feasible.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
+
+    def beside_mixture(self, rule: ConstrainedRule, limits: ConstraintSystem) -> ConstrainedRule:
+        """Return a single rule within limits with what a mixture would add, and the prices of that."""
+        point = self._added(rule.result, rule.judged)
+        try:
+            self.feasible.effort = Effort.CAUTIOUS
+            # Of gaps of ratios, at the levels of the rule: another level would add little, and takes many programmes.
+            levels = {key: low for key, (low, _) in limits.level_values(rule.judged).items()}
+            mixture = self._mixture_at(limits.at(levels))
+        except InfeasibleError:
+            mixture = point
+        if mixture.value <= point.value + _TOL:
+            mixture = replace(point, prices=mixture.prices)
+        packed = self._packed(point, mixture, limits.called)
+        return replace(packed, result=replace(packed.result, losses=rule.result.losses))
 
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
@@ -355,6 +419,7 @@ class Search:
         constraints = [replace(self.constraints[q], output=0) for q in which]
         link = None if self.link is None else self.link.of_outputs(outputs)
         piece = _Piece(self.problem.of_outputs(outputs), self.recipe, link, constraints, self.settings)
+        piece.partial = True
         self.pieces.append((outputs, which, piece))
 
     @cached_property
@@ -444,10 +509,31 @@ class Search:
         objective = self.objective if same else self.problem.objective(self.judge)
         return objective.value(rule.judged)
 
+    @property
+    def by_group(self) -> GroupThresholds | None:
+        """All thresholds of every group, where a single rule is asked for that is one of each."""
+        piece = self.pieces[0][2]
+        return None if piece.partial or self.settings.randomized else piece.by_group
+
+    def at_thresholds(self, chosen: IntArray) -> CountedThresholds:
+        """Return the rule at thresholds of groups (G,), by position, with constraints as labels count them."""
+        assert self.by_group is not None
+        result, judged = self.by_group.counted(chosen)
+        sampled = sample_constraints(self.problem, self.limits, judged, lambda: result.rule, self.link)
+        return CountedThresholds(result, judged, sampled)
+
+    def beside_mixture(self, rule: ConstrainedRule, margins: FloatArray) -> ConstrainedRule:
+        """Return a rule with thresholds of groups with what a mixture within the same margins (Q, 2) would add."""
+        if self.by_group is None or len(rule.result.losses) > 1:
+            return rule
+        piece = self.pieces[0][2]
+        return piece.beside_mixture(rule, piece.limits.tightened(margins))
+
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
         for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
-            piece.start_from(before)
+            if before.by_group is None or self.settings.randomized:  # thresholds of groups have no multipliers
+                piece.start_from(before)
 
     def explore(self, margins: FloatArray) -> None:
         """Ask for rules that are best within limits that are narrower by parts of margins (Q, 2)."""
