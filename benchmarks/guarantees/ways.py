@@ -1,0 +1,154 @@
+"""Ways to a rule: metricwise with `guarantee="exact"`, with `confidence=` alone, and MAPIE in several settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import metricwise as mw
+
+from .problems import CONFIDENCE, Problem, bounds
+from .worlds import Rows
+
+Decide = Callable[[np.ndarray], np.ndarray]
+Fit = Callable[[Rows, Problem, str], Decide | None]
+SHARE_TO_LEARN = 0.3  # of the rows, for MAPIE's order of tests
+WEIGHTS = np.stack(np.meshgrid(np.geomspace(0.5, 4, 10), np.geomspace(0.5, 4, 10)), axis=-1).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to a rule, and in every how many draws of so many rows it is measured."""
+
+    name: str
+    fit: Fit
+    every: dict[int, int]
+
+    def draws(self, n: int, problem: Problem) -> int:
+        return self.every.get(n, 1) * (problem.slowness if self.every else 1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# metricwise
+
+
+def exact(rows: Rows, problem: Problem, text: str, *, others: bool) -> Decide | None:
+    """Return the guaranteed rule; None if nothing can be guaranteed."""
+    unlabelled = rows.unlabelled if others else None
+    goal: dict[str, Any] = {"subject_to": text, "guarantee": "exact", "confidence": CONFIDENCE}
+    try:
+        solution = mw.optimize(rows.proba, rows.y, problem.aim, unlabelled=unlabelled, **goal)
+    except mw.InvalidParameter as error:
+        if error.parameter != "subject_to":
+            raise
+        return None
+    return solution.rule.predict
+
+
+def about(rows: Rows, problem: Problem, text: str) -> Decide | None:
+    """Return the rule of `confidence=` without a guarantee; None if there are too few rows for the confidence."""
+    try:
+        solution = mw.optimize(rows.proba, rows.y, problem.aim, subject_to=text, confidence=CONFIDENCE)
+    except ValueError:
+        return None
+    promised = all(constraint.confidence == CONFIDENCE for constraint in solution.constraints)
+    return solution.rule.predict if promised else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# MAPIE
+
+
+def by_mapie(rows: Rows, problem: Problem, text: str, *, method: str, starts: int = 1, percentiles: bool = False) -> Any:
+    """Return the rule of MAPIE; None if it finds no parameter."""
+    several = rows.proba.ndim == 2
+    controller = (of_classes if several else of_thresholds)(rows, problem, text, procedure(method, starts), percentiles)
+    y, proba = rows.y, rows.proba
+    if method == "split_fixed_sequence":
+        n = int(SHARE_TO_LEARN * len(y))
+        controller.learn_fixed_sequence_order(proba[:n], y[:n], binary=True)
+        y, proba = y[n:], proba[n:]
+    controller.calibrate(proba, y)
+    return None if controller.best_predict_param is None else controller.predict
+
+
+def procedure(method: str, starts: int) -> Any:
+    from mapie.risk_control.fwer_control import FWERFixedSequenceTesting
+
+    return FWERFixedSequenceTesting(n_starts=starts) if starts > 1 else method
+
+
+def as_columns(p: np.ndarray) -> np.ndarray:
+    """A model whose features are the probabilities of class 1."""
+    return np.stack([1 - p, p], axis=1)
+
+
+def of_thresholds(rows: Rows, problem: Problem, text: str, fwer_method: Any, percentiles: bool) -> Any:
+    """Return a controller of binary thresholds: 100 in equal distance, or percentiles of the unlabelled rows."""
+    from mapie.risk_control import BinaryClassificationController
+
+    risks, targets = zip(*bounds(text), strict=True)
+    one = len(risks) == 1
+    grid = np.unique(np.percentile(rows.unlabelled, np.arange(100))) if percentiles else np.linspace(0, 0.99, 100)
+    return BinaryClassificationController(
+        as_columns,
+        risks[0] if one else list(risks),
+        targets[0] if one else list(targets),
+        CONFIDENCE,
+        best_predict_param_choice=problem.aim,
+        list_predict_params=grid,
+        fwer_method=fwer_method,
+    )
+
+
+def weighted(proba: np.ndarray, *weights: float) -> np.ndarray:
+    """Decide with weights of all classes but the first."""
+    return np.argmax(proba * np.array([1.0, *weights]), axis=1)
+
+
+def of_classes(rows: Rows, problem: Problem, text: str, fwer_method: Any, percentiles: bool) -> Any:
+    """Return a controller of the weights of classes, a grid of 100."""
+    from mapie.risk_control import MultiClassificationLTTController
+    from mapie.risk_control.risks import accuracy, build_recall_ovr
+
+    labels = [int(name.split("[")[1][:-1]) for name, _ in bounds(text)]
+    return MultiClassificationLTTController(
+        weighted,
+        build_recall_ovr(labels),
+        [bound for _, bound in bounds(text)],
+        CONFIDENCE,
+        best_predict_param_choice=accuracy,
+        list_predict_params=WEIGHTS,
+        fwer_method=fwer_method,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+OURS = ("exact, unlabelled rows", "exact")
+SELDOM = {500: 4, 1_000: 4, 4_000: 4, 20_000: 20, 100_000: 20}
+TODAY = {500: 10, 1_000: 10, 4_000: 10, 20_000: 20, 100_000: 20}
+MAPIE = {
+    "mapie": {"method": "bonferroni_holm"},
+    "mapie, fixed sequence": {"method": "fixed_sequence"},
+    "mapie, ten starts": {"method": "fixed_sequence", "starts": 10},
+    "mapie, learned sequence": {"method": "split_fixed_sequence"},
+    "mapie, percentiles": {"method": "bonferroni_holm", "percentiles": True},
+    "mapie, percentiles, ten starts": {"method": "fixed_sequence", "starts": 10, "percentiles": True},
+}
+
+
+def ways(problem: Problem, text: str) -> list[Way]:
+    """Return the ways that can be tried: several constraints and weights of classes are not for fixed sequences."""
+    ours = [Way(name, partial(exact, others=name == OURS[0]), {}) for name in OURS]
+    single = len(bounds(text)) == 1
+    settings = {name: setting for name, setting in MAPIE.items() if single or setting["method"] != "fixed_sequence"}
+    if problem.world == "classes":
+        settings = {name: setting for name, setting in settings.items() if "percentiles" not in setting}
+    theirs = [Way(name, partial(by_mapie, **setting), SELDOM) for name, setting in settings.items()]
+    return [*ours, Way("about", about, TODAY), *theirs]
