@@ -19,14 +19,14 @@ COLUMNS = ("problem", "constraint", "rows", "first draw", "way", *ADDED)
 
 
 def blocks(names: Sequence[str], repeats: int | None) -> list[Block]:
-    """Return blocks of all problems, the small ones of all problems first."""
+    """Return blocks of all problems and sizes, the first draws of all of them first."""
+    totals = {n: DRAWS[n] if repeats is None else repeats for n in DRAWS}
     return [
         (name, n, first, min(BLOCK, total - first))
-        for n in DRAWS
+        for first in range(0, max(totals.values()), BLOCK)
+        for n, total in totals.items()
         for name in names
-        if n in PROBLEMS[name].sizes
-        for total in [DRAWS[n] if repeats is None else repeats]
-        for first in range(0, total, BLOCK)
+        if n in PROBLEMS[name].sizes and first < total
     ]
 
 

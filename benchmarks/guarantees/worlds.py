@@ -36,7 +36,7 @@ def true_share(u: np.ndarray) -> np.ndarray:
 def bumps(u: np.ndarray) -> np.ndarray:
     """Return shares of class 1 that make precision rise and fall: it crosses 0.8, 0.9 and 0.95 more than once."""
     edges = np.array([0.62, 0.68, 0.74, 0.84, 0.87, 0.985])
-    return np.array([0.1, 0.97, 0.25, 0.985, 0.5, 0.99, 0.7])[np.searchsorted(edges, u, side="right")]
+    return np.array([0.1, 0.97, 0.25, 0.985, 0.5, 0.995, 0.7])[np.searchsorted(edges, u, side="right")]
 
 
 @dataclass(frozen=True)
