@@ -57,6 +57,7 @@ _HOME = {
     "load_rule": "rules",
     "InvalidParameter": "core.errors",
     "load_solution": "api.results",
+    "rows_to_guarantee": "inference.exact_tests",
     "make_scorer": "estimators",
     "MetricOptimalClassifierCV": "estimators",
     "FixedRuleClassifier": "estimators",

@@ -23,7 +23,7 @@ from ..goals.recording import RecordSpec
 from ..goals.spec import Goal, GoalSpec
 from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.linear import Accuracy
-from .problems import check_constraints, make_problem, open_problem, open_source, read_seed
+from .problems import check_constraints, make_problem, open_problem, open_source, read_seed, read_unlabelled
 from .results import Solution
 
 __all__ = ["find_rule", "optimize"]
@@ -48,6 +48,8 @@ def optimize(
     cost: ArrayLike | None = None,
     subject_to: Any = None,
     confidence: float | None = 0.95,
+    guarantee: str | None = None,
+    unlabelled: Any = None,
     abstain: bool | float | Abstention | None = None,
     prior: ArrayLike | None = None,
     labels_per_row: int | tuple[int, int] | None = None,
@@ -142,6 +144,16 @@ def optimize(
         Approximate confidence, on average over data sets, with which all constraints in `subject_to` hold in the
         population that the rows are drawn from, and not only on the given rows: bounds are tightened by as much as this
         requires. None: the constraints hold on the given rows, and on new rows about half of the time.
+    guarantee : {"exact"}, optional
+        "exact": the constraints hold in the population with at least the probability `confidence`, for any distribution
+        of independent rows, provided that the model has not seen them: pass probabilities of held-out rows, not of
+        cross-validation. For constraints on proportions of rows: precisions, recalls, accuracy, error rates, shares,
+        abstentions, the smallest recall. If no rule can be guaranteed, an error says how many rows may be enough. None:
+        the confidence is approximate. See :doc:`/floors`.
+    unlabelled : array-like, optional
+        With `guarantee`: numbers of other rows, of the form of `proba`, whose labels need not be known, such as those
+        of the training rows or of rows to come. They place the thresholds that are tested; without them, a random
+        tenth of the rows does, whose labels are not used.
     abstain : bool, float or Abstention, optional
         Whether the rule may abstain from deciding about a row. A number is the cost of an abstention, for linear
         metrics: in units of one error for accuracy and its weighted and balanced forms (0.2: abstain if the decision is
@@ -206,7 +218,19 @@ def optimize(
     >>> solution.rule.metadata.metric
     'quadratic_kappa (stars), f1 (spam)'
     """
-    rows = RowSpec(proba, y, sample_weight, groups, sensitive_features, cost, classes, order, pos_label, input=input)
+    rows = RowSpec(
+        proba,
+        y,
+        sample_weight,
+        groups,
+        sensitive_features,
+        cost,
+        classes,
+        order,
+        pos_label,
+        input=input,
+        unlabelled=unlabelled,
+    )
     goal = GoalSpec(
         metric,
         average,
@@ -215,6 +239,7 @@ def optimize(
         record,
         subject_to,
         confidence,
+        guarantee,
         abstain,
         prior,
         order,
@@ -246,11 +271,13 @@ def _task(rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int) -
     """Return the task of rows and a goal."""
     solver = strategy.make_solver(seed)
     if isinstance(goal, GoalSpec):
+        rows = rows if rows.pos_label is not None else replace(rows, pos_label=goal.column_class)
         problem, groups, goal = open_problem(rows, goal)
     else:
         problem, groups = make_problem(rows, *open_source(rows), goal)
     recipes = strategy.recipes(problem.labelled, problem.aim.metric)
-    task = FitTask(problem, goal, recipes, solver, seed, groups, rows.sensitive)
+    unlabelled = read_unlabelled(rows, problem, goal)
+    task = FitTask(problem, goal, recipes, solver, seed, groups, rows.sensitive, unlabelled=unlabelled)
     check_constraints(task)
     return task
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.errors import InvalidParameter, argument, mention, shown
 from ..core.inputs import Input
+from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.assignment import warn_of_assignment
 from ..data.frames import warn_of_order
@@ -27,9 +28,11 @@ from ..inference.dependence import in_stretches
 from ..inference.judge import trial_influences
 from ..oracles.problem import InMemory, Problem
 from ..rules.calibration_fit import LINK_ROWS
+from ..rules.metadata import RuleMetadata
+from ..rules.reading import read_probabilities
 from ..rules.score_map import fit_input, map_scores
 
-__all__ = ["check_constraints", "make_problem", "open_problem", "open_source", "read_seed"]
+__all__ = ["check_constraints", "make_problem", "open_problem", "open_source", "read_seed", "read_unlabelled"]
 
 _SAME_SHARES = 1e-9  # difference of class shares that is rounding
 _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether columns may be of other classes
@@ -121,6 +124,24 @@ def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Gro
         return replace(part, group=codes[part.start : part.start + part.n_rows])
 
     return replace(problem, source=problem.source.map(with_group)), features.groups
+
+
+def read_unlabelled(rows: RowSpec, problem: Problem, goal: Goal) -> Probabilities | None:
+    """Read rows without labels, of the form of the labelled ones; they serve a guarantee only."""
+    if rows.unlabelled is None:
+        return None
+    if goal.guarantee is None:
+        raise InvalidParameter(
+            "unlabelled",
+            problem=f"{mention('unlabelled')} is for {argument('guarantee', 'exact')}, which is not given",
+            remedy="leave it out",
+        )
+    schema = problem.schema
+    metadata = RuleMetadata(**schema.column_facts)
+    try:
+        return read_probabilities(rows.unlabelled, schema, metadata, rows.pos_label if schema.single else None)
+    except InvalidParameter as error:
+        raise error.within(f"{mention('unlabelled')}: ") from None
 
 
 def check_constraints(task: FitTask) -> None:

@@ -208,13 +208,18 @@ def _by_name(kind: _Kind) -> _Kind:
     return _Kind(lambda values: {key: kind.write(entry) for key, entry in values.items()}, read)
 
 
+_ADDED = ("guarantee",)  # fields that files of earlier versions lack
+
+
 def _record(made: type[T], **kinds: _Kind) -> _Kind:
     """A dataclass, all of its fields by name."""
 
     def read(value: Any, name: str) -> T:
         document = codec.read_object(value, name)
-        codec.check_keys(document, list(kinds), name)
-        return made(**{key: kind.read(document[key], f"{name}.{key}") for key, kind in kinds.items()})
+        codec.check_keys(document, list(kinds), name, _ADDED)
+        return made(
+            **{key: kind.read(document[key], f"{name}.{key}") for key, kind in kinds.items() if key in document}
+        )
 
     return _Kind(lambda entry: {key: kind.write(getattr(entry, key)) for key, kind in kinds.items()}, read)
 
@@ -258,6 +263,7 @@ _CONSTRAINT = _record(
     confidence=_optional(_NUMBER),
     on_new_rows=_optional(_ESTIMATE),
     price=_optional(_NUMBER),
+    guarantee=_optional(_TEXT),
 )
 
 _BY_LABEL = _record(

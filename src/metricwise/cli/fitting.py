@@ -46,6 +46,22 @@ class FitOptions:
             "rows only.",
         ),
     ] = "0.95"
+    guarantee: Annotated[
+        str | None,
+        typer.Option(
+            "--guarantee",
+            metavar="KIND",
+            help="exact: the confidence holds for any distribution of independent rows that the model has not seen.",
+        ),
+    ] = None
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(
+            "--unlabelled",
+            metavar="TABLE",
+            help="With --guarantee: a table of other rows with the same columns; labels are not needed.",
+        ),
+    ] = None
     group_blind: Annotated[
         bool,
         typer.Option("--group-blind", help="Use one rule for all groups, which does not use the group of a row."),
@@ -79,13 +95,14 @@ def fit(
     on: held-out or out-of-fold rows.
     """
     from ..api.optimization import optimize
-    from .rows import in_batches
+    from .rows import in_batches, read_unlabelled
 
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
         batches = in_batches(table) and not columns.sensitive_features
         rows = _read_rows(table, columns, lists, labels, aim, progress.tick, batches=batches)
-    arguments = _arguments(aim, rows, columns)
+        unlabelled = None if fitting.unlabelled is None else read_unlabelled(fitting.unlabelled, rows, columns)
+    arguments = _arguments(aim, rows, columns) | {"guarantee": fitting.guarantee, "unlabelled": unlabelled}
     arguments["sensitive_features"] = _sensitive(arguments.get("sensitive_features"), fitting)
     _say_positive(arguments["metric"], rows)
     solution = optimize(rows.proba, rows.y, confidence=_confidence(fitting.confidence), **arguments)
@@ -330,7 +347,8 @@ def _print_solution(solution: Any) -> None:
         gain = "" if solution.gain is None else f", {title} {interval(solution.gain, difference=True)}"
         say(f"Estimated on new data (95 % intervals): {interval(new)}{gain}.")
     for result in solution.constraints:
-        sure = "" if result.confidence is None else f", satisfied on new data with confidence {result.confidence:.3g}"
+        verb = "satisfied" if result.guarantee is None else "guaranteed"
+        sure = "" if result.confidence is None else f", {verb} on new data with confidence {result.confidence:.3g}"
         say(f"{result.name}: {result.value:.4f} on the given rows{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:

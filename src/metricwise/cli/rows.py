@@ -454,6 +454,14 @@ def read_labelled(
     return LabelledRows(proba, y, options, tuple(outputs), tuple(found_columns), tuple(targets[0].labels))
 
 
+def read_unlabelled(path: str, rows: LabelledRows, columns: ColumnOptions) -> Any:
+    """Read the probabilities of rows without labels from the columns that labelled rows have them in."""
+    table = open_file(path, columns.separator)
+    if isinstance(table, Arrays):
+        return _read_array(table, columns, _input_option(columns))
+    return _read_columns(table, rows.columns, rows.targets, [None] * len(rows.columns))[0]
+
+
 def _check_two_classes(targets: Sequence[_Target]) -> None:
     """Refuse a single target of one class."""
     if len(targets) == 1 and len(targets[0].labels) < 2:

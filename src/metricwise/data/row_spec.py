@@ -255,6 +255,8 @@ class RowSpec:
         Whether rows are divided by their sums, as some stored rules do.
     input : str or Input, default="probabilities"
         What the numbers of rows are.
+    unlabelled : array-like, optional
+        Numbers of rows without labels, in the form of `proba`.
     """
 
     proba: Any
@@ -268,6 +270,7 @@ class RowSpec:
     pos_label: Any = None
     normalize: bool = False
     input: Any = "probabilities"
+    unlabelled: Any = None
 
     @property
     def weight(self) -> Any:

@@ -122,6 +122,11 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     confidence : float or None, default=0.95
         Approximate confidence with which the constraints hold in the population that the rows are drawn from; None:
         they hold on the out-of-fold rows only.
+    guarantee : {"exact"}, optional
+        "exact": the constraints hold with at least the probability `confidence` for any distribution of independent
+        rows, as in :func:`metricwise.optimize`. It needs a model that has not seen the rows that test the rule and is
+        not fitted again: ``cv="prefit"``, or a float such as ``cv=0.5`` with ``refit=False``. The scores of the other
+        rows then place the thresholds that are tested.
     abstain : bool, float or Abstention, optional
         Whether the rule may abstain: at the given cost or, with True, as often as `subject_to` allows, as in
         :func:`metricwise.optimize`. A :class:`metricwise.Abstention` has the label that `predict` returns for an
@@ -244,6 +249,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         "record": [list, tuple, dict, None],
         "subject_to": "no_validation",
         "confidence": [Interval(Real, 0.5, 1.0, closed="left"), None],
+        "guarantee": [StrOptions({"exact"}), None],
         "abstain": ["boolean", Interval(Real, 0.0, None, closed="left"), Abstention, None],
         "labels_per_row": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
         "strategy": [Strategy, None],
@@ -270,6 +276,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         record: Any = None,
         subject_to: Any = None,
         confidence: float | None = 0.95,
+        guarantee: str | None = None,
         abstain: bool | float | Abstention | None = None,
         labels_per_row: int | tuple[int, int] | None = None,
         strategy: Strategy | None = None,
@@ -291,6 +298,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self.record = record
         self.subject_to = subject_to
         self.confidence = confidence
+        self.guarantee = guarantee
         self.abstain = abstain
         self.labels_per_row = labels_per_row
         self.strategy = strategy
@@ -372,6 +380,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         features = read_sensitive(rows, count_rows(X))
         routed = self._route(rows, params)
         self._check_prefit()
+        self._check_guarantee()
         responses = self._usable_responses(target)
         if self._applies_only:
             target, pool = self._apply_frozen(X, target)
@@ -384,6 +393,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         response = self._choose_response(responses, pool)
         if is_sparse(pool.ask(response)) and not target.compete:  # only known once models are fitted
             goal = self._read_label_goal(rows, target)
+        if self.guarantee is not None and not self._applies_only:
+            rows = replace(rows, unlabelled=_untested(pool, target, response))
         rows = _of_pool(rows, pool, target, response, self.order)
         del pool  # models of folds, which may be large
         self.solution_ = find_rule(
@@ -535,6 +546,22 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             ) from error
 
     @entry_point("{class}")
+    def _check_guarantee(self) -> None:
+        """Refuse a guarantee for a model that is fitted again, or fitted to the rows that test its rule."""
+        if (
+            self.guarantee is None
+            or self._applies_only
+            or (isinstance(self.cv, Real) and self.cv < 1 and not self.refit)
+        ):
+            return
+        raise InvalidParameter(
+            "guarantee",
+            problem="guarantee='exact' needs a model that is fixed before the rows that test its rule are seen, but "
+            "cross-fitting and refitting make other models than the one that predicts",
+            remedy="use cv='prefit', or a float such as cv=0.5 with refit=False",
+        )
+
+    @entry_point("{class}")
     def _apply_frozen(self, X: Any, target: Target) -> tuple[Target, Pool]:
         """Return the target in terms of the classes of the fitted estimator, and that to be asked about all rows."""
         self.estimator_ = self.estimator
@@ -680,6 +707,12 @@ def _of_pool(rows: RowSpec, pool: Pool, target: Target, response: Response, orde
         order=order,
         input=response.input,
     )
+
+
+def _untested(pool: Pool, target: Target, response: Response) -> Any:
+    """Return what the model says of the rows that it was fitted to, which place thresholds and test none."""
+    others = np.setdiff1d(np.arange(target.n_rows), pool.rows)
+    return Pool(pool.X, target, pool.models, [others]).packed(response)
 
 
 def _table(candidates: Sequence[Candidate]) -> dict[str, Any] | None:

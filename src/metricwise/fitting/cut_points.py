@@ -41,7 +41,7 @@ from .samples import MAX_ROWS
 from .selection import describe_choice, judge_bags, n_rounds_for, sample_rows
 from .solving import FitTask, FittedRule, Settings
 
-__all__ = ["fit_cut_points", "has_cut_points"]
+__all__ = ["count_cuts", "fit_cut_points", "has_cut_points"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -94,9 +94,9 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     name = "argmax" if gain is None else names[best]
     metadata = metadata.updated(recipe=name)
     if gain is None:
-        fitted = _count_cuts(problem, argmax_cuts(problem.schema), metadata, Outcome.ARGMAX)
+        fitted = count_cuts(problem, argmax_cuts(problem.schema), metadata, Outcome.ARGMAX)
     elif whole:
-        fitted = _count_cuts(problem, bags[best].mean(np.ones(resamples.n_resamples, dtype=bool))[None], metadata)
+        fitted = count_cuts(problem, bags[best].mean(np.ones(resamples.n_resamples, dtype=bool))[None], metadata)
     else:
         fitted = _fit_all(problem, task.recipes[best], metadata)
     return replace(
@@ -257,7 +257,7 @@ def _fit_all(problem: Problem, recipe: FitStrategy, metadata: RuleMetadata) -> F
     status = "Optimal over all cut points." if exact else "A local optimum over cut points."
     status = f"The best cut points of a sample of {MAX_ROWS} rows." if sampled else status
     outcome = Outcome.OPTIMAL if exact else Outcome.LOCAL
-    fitted = _count_cuts(problem, np.stack(cuts), metadata, outcome, status)
+    fitted = count_cuts(problem, np.stack(cuts), metadata, outcome, status)
     if recipe.confusion != "labels":
         optimized = searches[0].value
         return replace(fitted, certificate=Certificate(optimized, upper_bound=optimized if exact else None))
@@ -270,7 +270,7 @@ def _in_memory(problem: Problem) -> InMemory:
     return problem.sample(problem.n_rows if in_memory else MAX_ROWS, 0)
 
 
-def _count_cuts(
+def count_cuts(
     problem: Problem, cuts: FloatArray, metadata: RuleMetadata, outcome: Outcome = Outcome.LOCAL, status: str = ""
 ) -> FittedRule:
     """Count the rule of cut points (M, K - 1)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -47,7 +48,11 @@ def route_of(task: FitTask) -> Route:
             if has_cut_points(task):
                 return fit_cut_points
         return fit_plain
-    return fit_groups if task.by_group else fit_constrained
+    if task.goal.guarantee is not None and task.goal.constraints:
+        from .guarantee.fit import fit_guaranteed
+
+        return partial(_with_other, fit_guaranteed) if task.by_group else fit_guaranteed
+    return partial(_with_other, fit_groups) if task.by_group else fit_constrained
 
 
 def n_stages(task: FitTask) -> int:
@@ -57,6 +62,8 @@ def n_stages(task: FitTask) -> int:
         return 2 if selects else 1
     if not task.goal.constrained:
         return 4 if selects else 1
+    if task.goal.guarantee is not None and task.goal.constraints:
+        return 1
     judged = task.problem.labelled and (task.goal.confidence is not None or len(task.recipe_list) > 1)
     other = task.without_groups() if task.by_group and task.fits_unknown_groups else None
     return (2 if judged else 1) + (0 if other is None else n_stages(other))
@@ -174,14 +181,19 @@ def fit_constrained(task: FitTask) -> FittedRule:
 
 
 def fit_groups(task: FitTask) -> FittedRule:
-    """Fit the best rule that satisfies constraints about sensitive groups, and the rule of rows of unknown groups."""
+    """Fit the best rule that satisfies constraints about sensitive groups."""
     from .by_group import rejoin_groups, split_by_group
 
     def linked_by_group(recipe: FitStrategy) -> FitStrategy | None:
         return replace(recipe, link_by_group=True) if recipe.recalibrate and task.group_aware else None
 
     split = split_by_group(task)
-    fitted = rejoin_groups(task, split, *_fit_within(task, split, linked_by_group))
+    return rejoin_groups(task, split, *_fit_within(task, split, linked_by_group))
+
+
+def _with_other(route: Route, task: FitTask) -> FittedRule:
+    """Return the fit of a route by group with the rule of rows of unknown groups."""
+    fitted = route(task)
     if not task.group_aware or task.sensitive is None or task.sensitive.unknown == "refuse":
         return fitted
     if task.fits_unknown_groups:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, mention
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, note_list
+from ..core.probabilities import Probabilities
 from ..data.row_spec import Sensitive
 from ..data.sensitive import Groups
 from ..goals.spec import Goal
@@ -73,6 +74,8 @@ class FitTask:
         What the rule may know of them.
     cost_rule : CostRule or None
         The rule of least expected cost, still without its link, if rows have costs of their own.
+    unlabelled : Probabilities or None
+        Rows without labels, which place the candidates of a guarantee.
     stage : callable
         Called with the name of each stage.
     """
@@ -85,6 +88,7 @@ class FitTask:
     groups: Groups | None = None
     sensitive: Sensitive | None = None
     cost_rule: CostRule | None = None
+    unlabelled: Probabilities | None = None
     stage: Callable[[str], None] = lambda _: None
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter, mention, shown, warn
+from ..core.errors import InvalidParameter, argument, mention, shown, warn
 from ..core.labels import python_labels
 from ..core.schema import Schema
 from ..data.abstention import read_abstain_label
@@ -63,6 +63,8 @@ class Goal:
         Class priors of the rows that the rule is for.
     worst_group : bool
         Whether the value of the worst sensitive group is maximised.
+    guarantee : str or None
+        "exact": constraints hold with the confidence for any distribution of the rows; None: approximately.
     """
 
     schema: Schema
@@ -74,6 +76,7 @@ class Goal:
     abstention: AbstentionCost | None = None
     prior: FloatArray | None = None
     worst_group: bool = False
+    guarantee: str | None = None
 
     @property
     def constrained(self) -> bool:
@@ -108,6 +111,7 @@ class GoalSpec:
     record: RecordSpec = None
     subject_to: Any = None
     confidence: float | None = 0.95
+    guarantee: str | None = None
     abstain: Any = None
     prior: Any = None
     order: Any = None
@@ -167,6 +171,7 @@ class GoalSpec:
             allowed,
             prior,
             worst_group,
+            self._read_guarantee(),
         )
 
     def _resolve(self, metric: Any, schema: Schema) -> Resolved:
@@ -258,6 +263,26 @@ class GoalSpec:
             aim=aim.metric,
             groups=groups,
         )
+
+    def _read_guarantee(self) -> str | None:
+        """Return the kind of guarantee; refuse one without anything to guarantee, or without a confidence."""
+        if self.guarantee is None:
+            return None
+        if self.guarantee != "exact":
+            raise InvalidParameter("guarantee", "be 'exact' or None", shown(self.guarantee))
+        if self.subject_to is None:
+            raise InvalidParameter(
+                "guarantee",
+                problem=f"{argument('guarantee', 'exact')} is for constraints, but {mention('subject_to')} is None",
+                remedy=f"pass {argument('subject_to', 'precision >= 0.9')}, or leave it out",
+            )
+        if self.confidence is None:
+            raise InvalidParameter(
+                "confidence",
+                problem=f"{argument('guarantee', 'exact')} needs a confidence, got None",
+                remedy=f"pass {argument('confidence', 0.95)}",
+            )
+        return "exact"
 
     def _read_confidence(self) -> float | None:
         confidence: Any = self.confidence

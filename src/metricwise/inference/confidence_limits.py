@@ -6,7 +6,7 @@ constraints are satisfied, nor solvers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -19,10 +19,7 @@ from ..core.labels import python_labels
 from ..core.matrices import inner
 from ..core.quantiles import student_quantile
 from ..goals.constraint import BoundConstraint, ConstraintSystem, GroupGap, PooledConstraint
-from ..metrics.abstention import Abstaining
-from ..metrics.base import Affine, Metric
-from ..metrics.linear import Recall
-from ..metrics.recall_means import Minimum, MinRecall
+from ..goals.proportions import least_of
 from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
@@ -261,18 +258,8 @@ def sample_constraints(
 def _parts(bound: BoundConstraint, C: FloatArray, labels: tuple[Any, ...]) -> list[BoundConstraint]:
     """What a metric is the least of, each bound to the priors of C."""
     priors = C.sum(axis=1)
-    metrics = _least_of(bound.constraint.metric, np.flatnonzero(priors > 0).tolist())
+    metrics = least_of(bound.constraint.metric, np.flatnonzero(priors > 0).tolist())
     return [replace(bound.constraint, metric=metric).bind(priors, labels) for metric in metrics]
-
-
-def _least_of(metric: Metric, shown: Sequence[int]) -> list[Metric]:
-    if isinstance(metric, Abstaining):
-        return [replace(metric, base=part) for part in _least_of(metric.base, shown)]
-    if isinstance(metric, MinRecall):
-        return [Recall(index=j) for j in shown]
-    if isinstance(metric, Affine):
-        return [replace(metric, base=part) for part in _least_of(metric.base, shown)]
-    return list(metric.metrics) if isinstance(metric, Minimum) else []
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,6 +113,8 @@ class ConstraintResult:
     price : float or None
         Gain in the optimised value per unit by which the bound is loosened (its shadow price); 0 if the constraint does
         not bind, None if the solver does not provide it.
+    guarantee : {"exact"} or None
+        "exact" if the confidence holds for any distribution of independent rows; None if it is approximate.
 
     See Also
     --------
@@ -140,6 +142,7 @@ class ConstraintResult:
     confidence: float | None = None
     on_new_rows: Estimate | None = None
     price: float | None = None
+    guarantee: str | None = None
 
 
 @dataclass(frozen=True)

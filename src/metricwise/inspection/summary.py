@@ -335,7 +335,8 @@ def _figures(subject: Subject) -> dict[str, Any]:
 def _constraint(constraint: ConstraintResult) -> dict[str, Any]:
     numbers = {key: _number(getattr(constraint, key)) for key in ("low", "high", "value", "margin", "price")}
     sure = constraint.confidence
-    text = "not guaranteed on new data" if sure is None else f"holds on new data with {percent(sure)} confidence"
+    verb = "holds" if constraint.guarantee is None else "is guaranteed"
+    text = "not guaranteed on new data" if sure is None else f"{verb} on new data with {percent(sure)} confidence"
     new = _interval(constraint.on_new_rows)
     return {"name": constraint.name, **numbers, "on_new_rows": new, "kept": _is_kept(constraint), "words": text}
 
@@ -429,7 +430,8 @@ def _advice_on_constraints(subject: Subject, view: View) -> tuple[str, str]:
     value = f"{name} is {number(shown)}" if new is None else f"{name} is about {number(shown)} on new data"
     levels = [constraint.confidence for constraint in view.constraints if constraint.confidence is not None]
     if len(levels) == n:
-        holds = f"this holds on new data with {percent(min(levels))} confidence"
+        exact = all(constraint.guarantee is not None for constraint in view.constraints)
+        holds = f"this {'is guaranteed' if exact else 'holds'} on new data with {percent(min(levels))} confidence"
         return "yes", f"Use the rule to satisfy {what}: {holds}, and {value}."
     return "maybe", f"The rule satisfies {what} on the given rows, but not necessarily on new data; {value}."
 

@@ -133,5 +133,5 @@ def moved_metadata(
     }
     if metadata.promises is not None:
         entries["promises"] = [{**promise, "confidence": None, "value": None} for promise in metadata.promises]
-        entries["confidence"] = None
+        entries |= {"confidence": None, "guarantee": None}
     return entries

@@ -10,7 +10,7 @@ import errno
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -203,10 +203,10 @@ def check_fields(document: dict[str, Any], kind: str, required: Iterable[str], o
     check_keys(document, (*_ENVELOPE, *required, *present), "the rule")
 
 
-def check_keys(document: dict[str, Any], names: Sequence[str], field: str) -> None:
-    """Check that an object has exactly these fields."""
+def check_keys(document: dict[str, Any], names: Sequence[str], field: str, optional: Collection[str] = ()) -> None:
+    """Check that an object has exactly these fields, of which those of newer versions may be missing."""
     for name in names:
-        if name not in document:
+        if name not in document and name not in optional:
             raise InvalidParameter(field, f"have the field {name!r}", shown(sorted(document)))
     unknown = sorted(set(document) - set(names))
     if unknown:

@@ -87,6 +87,8 @@ class RuleMetadata:
         Share of a shift of the log-odds of classes that decisions follow, if they follow it approximately.
     subject_to, confidence, promises : optional
         The constraints as written, the confidence of all of them, and each with its bounds and value.
+    guarantee : str, optional
+        "exact" if the confidence holds for any distribution of independent rows.
     value, baseline : float, optional
         The metric on the rows of the fit, of the rule and of argmax.
     gain, value_on_new_rows : mapping, optional
@@ -188,6 +190,9 @@ class RuleMetadata:
     subject_to: Sequence[str] | None = _entry("Constraints, as they were written.", _TEXTS)
     confidence: float | None = _entry(
         "Confidence level at which all constraints hold jointly in the population.", {"type": "number"}
+    )
+    guarantee: str | None = _entry(
+        "Kind of the guarantee: 'exact' if the confidence holds for any distribution of independent rows.", _TEXT
     )
     value: float | None = _entry("Value of the metric on these rows.", _NUMBER_OR_NULL)
     baseline: float | None = _entry("Value of the metric for argmax on these rows.", _NUMBER_OR_NULL)
@@ -331,7 +336,8 @@ def headline(metadata: RuleMetadata, several: bool) -> list[str]:
         text += f", abstentions at a cost of {abstain:g}"
     if metadata.subject_to:
         confidence = as_float(metadata.confidence)
-        sure = "" if confidence is None else f", with a confidence of {confidence:.3g}"
+        kind = "" if metadata.guarantee is None else "guaranteed "
+        sure = "" if confidence is None else f", {kind}with a confidence of {confidence:.3g}"
         text += f", subject to {' and '.join(metadata.subject_to)}{sure}"
     loss = (metadata.losses or {}).get(metadata.metric)
     return [f"Rule for {metadata.metric if loss is None else f'the lowest {loss}'}{text}.", *_moved_lines(metadata)]

@@ -1,0 +1,1 @@
+"""Rules whose constraints hold in the population with a stated probability, for any distribution of the rows."""
