@@ -25,7 +25,8 @@ Line = dict[str, Any]
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parser().parse_args(arguments)
     names = options.problems or list(PROBLEMS)
-    store = None if options.repeats else options.output / "guarantees.csv"
+    folder = options.output or (None if options.repeats else RESULTS)
+    store = folder and folder / "guarantees.csv"
     lines = [] if store is None else stored(store)
     if options.anew:
         lines = [line for line in lines if line["problem"] not in names]
@@ -34,15 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = page(lines, facts())
     print(text)
     if store is not None:
-        write_text(options.output / "guarantees.md", text)
+        write_text(store.with_suffix(".md"), text)
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.guarantees", description=__doc__)
     made.add_argument("problems", nargs="*", metavar="problem", choices=[*PROBLEMS, []], help=f"of {', '.join(PROBLEMS)}")
     made.add_argument("--jobs", type=int, default=cores(), help="processes")
-    made.add_argument("--repeats", type=int, help="draws of each cell; nothing is written")
-    made.add_argument("--output", type=Path, default=RESULTS, help="folder")
+    made.add_argument("--repeats", type=int, help="draws of each cell; without --output nothing is written")
+    made.add_argument("--output", type=Path, help="folder; without it, a full run writes to results/")
     made.add_argument("--anew", action="store_true", help="measure again what is stored")
     made.add_argument("--tables", action="store_true", help="the page alone, from guarantees.csv")
     return made
