@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.guarantees", description=__doc__)
-    made.add_argument("problems", nargs="*", metavar="problem", choices=[*PROBLEMS, []], help=f"of {', '.join(PROBLEMS)}")
+    made.add_argument(
+        "problems", nargs="*", metavar="problem", choices=[*PROBLEMS, []], help=f"of {', '.join(PROBLEMS)}"
+    )
     made.add_argument("--jobs", type=int, default=cores(), help="processes")
     made.add_argument("--repeats", type=int, help="draws of each cell; without --output nothing is written")
     made.add_argument("--output", type=Path, help="folder; without it, a full run writes to results/")

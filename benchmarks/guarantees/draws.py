@@ -33,7 +33,8 @@ def blocks(names: Sequence[str], repeats: int | None) -> list[Block]:
 def measure(block: Block) -> list[dict[str, Any]]:
     """Return the sums of a block, one row for each constraint and way."""
     name, n, first, length = block
-    problem, sums = PROBLEMS[name], {}
+    problem = PROBLEMS[name]
+    sums: dict[tuple[str, str], dict[str, float]] = {}
     world = WORLDS[problem.world]
     for number in range(first, first + length):
         rows = world.draw(np.random.default_rng([list(PROBLEMS).index(name), n, number]), n)
@@ -42,7 +43,9 @@ def measure(block: Block) -> list[dict[str, Any]]:
             for way, result in outcome.items():
                 add(sums.setdefault((text, way), dict.fromkeys(ADDED, 0.0)), result, outcome)
     keys = ("problem", "constraint", "rows", "first draw", "way")
-    return [dict(zip(keys, (name, text, n, first, way), strict=True)) | rounded(row) for (text, way), row in sums.items()]
+    return [
+        dict(zip(keys, (name, text, n, first, way), strict=True)) | rounded(row) for (text, way), row in sums.items()
+    ]
 
 
 def rounded(row: dict[str, float]) -> dict[str, float]:
@@ -50,7 +53,7 @@ def rounded(row: dict[str, float]) -> dict[str, float]:
 
 
 def outcomes(problem: Problem, text: str, rows: Rows, number: int) -> dict[str, dict[str, float]]:
-    due = [way for way in ways(problem, text) if number % way.draws(len(rows.y), problem) == 0]
+    due = [way for way in ways(problem, text) if way.is_due(number, len(rows.y), problem)]
     return {way.name: judged(way, problem, text, rows) for way in due}
 
 
@@ -76,7 +79,7 @@ def add(row: dict[str, float], result: dict[str, float], outcome: dict[str, dict
     row["draws"] += 1
     for key, number in result.items():
         row[key] += number
-    for kind in OURS:
+    for kind in (kind for kind in OURS if kind in outcome):
         ahead = outcome[kind]["aim"] - result["aim"]
         row[f"{kind} ahead"] += ahead
         row[f"{kind} squared"] += ahead**2

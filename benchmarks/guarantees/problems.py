@@ -25,9 +25,7 @@ class Problem:
 PRECISION_FLOORS = tuple(f"precision >= {floor:g}" for floor in FLOORS)
 JOINT = ("precision >= 0.8 and recall >= 0.35",)
 PROBLEMS = {
-    **{
-        world: Problem(world, "recall", PRECISION_FLOORS) for world in ("monotone", "bumpy", "tied", "tempered")
-    },
+    **{world: Problem(world, "recall", PRECISION_FLOORS) for world in ("monotone", "bumpy", "tied", "tempered")},
     "joint": Problem("monotone", "recall", JOINT),
     "classes": Problem("classes", "accuracy", ("recall[1] >= 0.65 and recall[2] >= 0.65",), SIZES, 4),
 }

@@ -85,7 +85,7 @@ def broken_too_often(made: list[Cell]) -> list[Cell]:
 
 
 def best_of_mapie(group: dict[str, Cell], unlabelled: bool = True) -> Cell | None:
-    """Return the setting with the best aim; without unlabelled rows those that place thresholds by them are left out."""
+    """Return the setting with the best aim; without unlabelled rows, those that use them are left out."""
     rivals = [cell for way, cell in group.items() if way in MAPIE and (unlabelled or "percentiles" not in MAPIE[way])]
     return max(rivals, key=lambda cell: cell.aim, default=None)
 
@@ -122,7 +122,9 @@ cores, Python {Python}, NumPy {numpy}, mapie {mapie}; metricwise {metricwise}.
 
 def page(lines: list[Line], facts: dict[str, str]) -> str:
     made = cells(lines)
-    return "\n".join([HEAD.format(**facts), checks(made), *(problem_text(name, made) for name in PROBLEMS), settings(made)])
+    return "\n".join(
+        [HEAD.format(**facts), checks(made), *(problem_text(name, made) for name in PROBLEMS), settings(made)]
+    )
 
 
 def checks(made: list[Cell]) -> str:
@@ -151,7 +153,7 @@ def problem_text(name: str, made: list[Cell]) -> str:
     if not chosen:
         return ""
     promises = [promise_line(group) for group in chosen]
-    aims = [aim_line(group, PROBLEMS[name].aim) for group in chosen]
+    aims = [aim_line(group) for group in chosen]
     return f"""## World: {name}
 
 Given, of all draws / broken, of all draws / kept, of the draws in which a rule was given:
@@ -176,7 +178,7 @@ def promise_line(group: dict[str, Cell]) -> Line:
     }
 
 
-def aim_line(group: dict[str, Cell], aim: str) -> Line:
+def aim_line(group: dict[str, Cell]) -> Line:
     first, rival, today = group[OURS[0]], best_of_mapie(group), group.get("about")
     line: Line = {"constraint": first.constraint, "rows": f"{first.rows:,}"}
     line |= {kind: f"{group[kind].aim:.4f}" for kind in OURS}

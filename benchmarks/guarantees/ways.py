@@ -11,7 +11,7 @@ import numpy as np
 
 import metricwise as mw
 
-from .problems import CONFIDENCE, Problem, bounds
+from .problems import CONFIDENCE, SIZES, Problem, bounds
 from .worlds import Rows
 
 Decide = Callable[[np.ndarray], np.ndarray]
@@ -22,14 +22,16 @@ WEIGHTS = np.stack(np.meshgrid(np.geomspace(0.5, 4, 10), np.geomspace(0.5, 4, 10
 
 @dataclass(frozen=True)
 class Way:
-    """A way to a rule, and in every how many draws of so many rows it is measured."""
+    """A way to a rule, and in every how many draws it is measured, by the number of rows."""
 
     name: str
     fit: Fit
     every: dict[int, int]
 
-    def draws(self, n: int, problem: Problem) -> int:
-        return self.every.get(n, 1) * (problem.slowness if self.every else 1)
+    def is_due(self, number: int, n: int, problem: Problem) -> bool:
+        """Whether it is measured in a draw; in slow problems others than ours are measured less often."""
+        slowness = 1 if self.name in OURS else problem.slowness
+        return number % (self.every[n] * slowness) == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -63,10 +65,15 @@ def about(rows: Rows, problem: Problem, text: str) -> Decide | None:
 # MAPIE
 
 
-def by_mapie(rows: Rows, problem: Problem, text: str, *, method: str, starts: int = 1, percentiles: bool = False) -> Any:
+def by_mapie(
+    rows: Rows, problem: Problem, text: str, *, method: str, starts: int = 1, percentiles: bool = False
+) -> Any:
     """Return the rule of MAPIE; None if it finds no parameter."""
-    several = rows.proba.ndim == 2
-    controller = (of_classes if several else of_thresholds)(rows, problem, text, procedure(method, starts), percentiles)
+    tests = procedure(method, starts)
+    if rows.proba.ndim == 2:
+        controller = of_classes(text, tests)
+    else:
+        controller = of_thresholds(rows, problem, text, tests, percentiles)
     y, proba = rows.y, rows.proba
     if method == "split_fixed_sequence":
         n = int(SHARE_TO_LEARN * len(y))
@@ -110,7 +117,7 @@ def weighted(proba: np.ndarray, *weights: float) -> np.ndarray:
     return np.argmax(proba * np.array([1.0, *weights]), axis=1)
 
 
-def of_classes(rows: Rows, problem: Problem, text: str, fwer_method: Any, percentiles: bool) -> Any:
+def of_classes(text: str, fwer_method: Any) -> Any:
     """Return a controller of the weights of classes, a grid of 100."""
     from mapie.risk_control import MultiClassificationLTTController
     from mapie.risk_control.risks import accuracy, build_recall_ovr
@@ -131,10 +138,13 @@ def of_classes(rows: Rows, problem: Problem, text: str, fwer_method: Any, percen
 
 
 OURS = ("exact, unlabelled rows", "exact")
-SELDOM = {500: 5, 1_000: 5, 4_000: 5, 20_000: 20, 100_000: 20}
-LEARNED = {500: 20, 1_000: 20, 4_000: 20, 20_000: 20, 100_000: 20}  # learning the order takes a third of a second
-TODAY = {500: 20, 1_000: 20, 4_000: 20, 20_000: 20, 100_000: 20}
-MAPIE = {
+# Every how many draws, by the number of rows: multiples of those of ours, so that all are compared on the same draws.
+ALL = dict.fromkeys(SIZES, 1)
+SECOND = dict.fromkeys(SIZES, 2)
+SELDOM = {500: 4, 1_000: 4, 4_000: 4, 20_000: 20, 100_000: 20}
+LEARNED = {500: 50, 1_000: 50, 4_000: 50, 20_000: 50, 100_000: 50}  # learning the order takes a third of a second
+TODAY = dict.fromkeys(SIZES, 20)
+MAPIE: dict[str, dict[str, Any]] = {
     "mapie": {"method": "bonferroni_holm"},
     "mapie, fixed sequence": {"method": "fixed_sequence"},
     "mapie, ten starts": {"method": "fixed_sequence", "starts": 10},
@@ -146,7 +156,7 @@ MAPIE = {
 
 def ways(problem: Problem, text: str) -> list[Way]:
     """Return the ways that can be tried: several constraints and weights of classes are not for fixed sequences."""
-    ours = [Way(name, partial(exact, others=name == OURS[0]), {}) for name in OURS]
+    ours = [Way(OURS[0], partial(exact, others=True), ALL), Way(OURS[1], partial(exact, others=False), SECOND)]
     single = len(bounds(text)) == 1
     settings = {name: setting for name, setting in MAPIE.items() if single or setting["method"] != "fixed_sequence"}
     if problem.world == "classes":

@@ -80,18 +80,16 @@ class BinaryWorld:
         hits, mass = self.hits[first], 1 - first / POINTS
         return {"precision": hits / mass if mass else np.nan, "recall": hits / self.hits[0]}
 
-    def first_positive(self, decide: Callable[[np.ndarray], np.ndarray], lot: int = 1024) -> int:
-        """Return the first point that is positive, by two passes of points in equal distance."""
-        coarse = np.arange(0, POINTS, POINTS // lot)
-        begin = self._first(decide, coarse)
-        fine = np.arange(max(begin - POINTS // lot, 0), min(begin, POINTS))
-        return self._first(decide, fine) if len(fine) else begin
+    def first_positive(self, decide: Callable[[np.ndarray], np.ndarray], step: int = 1024) -> int:
+        """Return the first positive point, POINTS if none is: by every so many points, then by those between."""
+        last = self._first(decide, np.arange(step - 1, POINTS, step))
+        return POINTS if last is None else int(self._first(decide, np.arange(last - step + 1, last + 1)) or 0)
 
-    def _first(self, decide: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> int:
+    def _first(self, decide: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> int | None:
         positive = decide(self.scores_at((points + 0.5) / POINTS)).astype(bool)
         if np.any(positive[:-1] & ~positive[1:]):
             raise AssertionError("the rule is no threshold")
-        return int(points[np.argmax(positive)]) if positive[-1] else int(points[-1]) + 1
+        return int(points[np.argmax(positive)]) if positive[-1] else None
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class ClassWorld:
         return {**recalls, "accuracy": float(value("accuracy", confusion)), "coverage": float(kept.mean())}
 
 
-WORLDS = {
+WORLDS: dict[str, BinaryWorld | ClassWorld] = {
     "monotone": BinaryWorld(),
     "bumpy": BinaryWorld(bumps),
     "tied": BinaryWorld(steps=20),
