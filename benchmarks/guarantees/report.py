@@ -13,6 +13,7 @@ from .problems import CONFIDENCE, PROBLEMS
 from .ways import MAPIE, OURS
 
 OFTEN_ENOUGH = 0.2  # a promise that is made less often is not checked
+LEAST_DRAWS = 4  # of a setting of MAPIE that is compared
 DELTA = 1 - CONFIDENCE
 Line = dict[str, Any]
 
@@ -84,10 +85,17 @@ def broken_too_often(made: list[Cell]) -> list[Cell]:
     return [cell for cell in made if cell.is_checked and cell.broken > cell.limit]
 
 
-def best_of_mapie(group: dict[str, Cell], unlabelled: bool = True) -> Cell | None:
-    """Return the setting with the best aim; without unlabelled rows, those that use them are left out."""
-    rivals = [cell for way, cell in group.items() if way in MAPIE and (unlabelled or "percentiles" not in MAPIE[way])]
-    return max(rivals, key=lambda cell: cell.aim, default=None)
+def best_of_mapie(group: dict[str, Cell], kind: str = OURS[0]) -> Cell | None:
+    """Return the setting that is the best beside a way of ours, on the draws of both.
+
+    Without unlabelled rows, settings that use them are left out; so are settings with very few draws.
+    """
+    rivals = [
+        cell
+        for way, cell in group.items()
+        if way in MAPIE and cell.draws >= LEAST_DRAWS and (kind == OURS[0] or "percentiles" not in MAPIE[way])
+    ]
+    return min(rivals, key=lambda cell: cell.ahead(kind)[0], default=None)
 
 
 def groups(made: list[Cell]) -> list[dict[str, Cell]]:
@@ -103,7 +111,7 @@ def behind(made: list[Cell]) -> list[tuple[str, Cell]]:
     ahead = []
     for group in groups(made):
         for kind in OURS:
-            rival = best_of_mapie(group, kind == OURS[0])
+            rival = best_of_mapie(group, kind)
             if rival and rival.ahead(kind)[0] + 2 * rival.ahead(kind)[1] < 0:
                 ahead.append((kind, rival))
     return ahead
