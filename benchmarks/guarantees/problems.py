@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 CONFIDENCE = 0.95
 SIZES = (500, 1_000, 4_000, 20_000, 100_000)
@@ -20,6 +21,12 @@ class Problem:
     constraints: tuple[str, ...]
     sizes: tuple[int, ...] = SIZES
     slowness: int = 1  # other ways than ours are measured in so many times fewer draws
+    abstains: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is passed to `optimize` besides rows, metric and constraints."""
+        return {"abstain": True} if self.abstains else {}
 
 
 PRECISION_FLOORS = tuple(f"precision >= {floor:g}" for floor in FLOORS)
@@ -28,6 +35,7 @@ PROBLEMS = {
     **{world: Problem(world, "recall", PRECISION_FLOORS) for world in ("monotone", "bumpy", "tied", "tempered")},
     "joint": Problem("monotone", "recall", JOINT),
     "classes": Problem("classes", "accuracy", ("recall[1] >= 0.65 and recall[2] >= 0.65",), SIZES, 4),
+    "coverage": Problem("classes", "coverage", tuple(f"accuracy >= {floor:g}" for floor in FLOORS), abstains=True),
 }
 
 

@@ -41,7 +41,7 @@ class Way:
 def exact(rows: Rows, problem: Problem, text: str, *, others: bool) -> Decide | None:
     """Return the guaranteed rule; None if nothing can be guaranteed."""
     unlabelled = rows.unlabelled if others else None
-    goal: dict[str, Any] = {"subject_to": text, "guarantee": "exact", "confidence": CONFIDENCE}
+    goal: dict[str, Any] = {"subject_to": text, "guarantee": "exact", "confidence": CONFIDENCE} | problem.options
     try:
         solution = mw.optimize(rows.proba, rows.y, problem.aim, unlabelled=unlabelled, **goal)
     except mw.InvalidParameter as error:
@@ -54,7 +54,9 @@ def exact(rows: Rows, problem: Problem, text: str, *, others: bool) -> Decide | 
 def about(rows: Rows, problem: Problem, text: str) -> Decide | None:
     """Return the rule of `confidence=` without a guarantee; None if there are too few rows for the confidence."""
     try:
-        solution = mw.optimize(rows.proba, rows.y, problem.aim, subject_to=text, confidence=CONFIDENCE)
+        solution = mw.optimize(
+            rows.proba, rows.y, problem.aim, subject_to=text, confidence=CONFIDENCE, **problem.options
+        )
     except ValueError:
         return None
     promised = all(constraint.confidence == CONFIDENCE for constraint in solution.constraints)
@@ -70,7 +72,9 @@ def by_mapie(
 ) -> Any:
     """Return the rule of MAPIE; None if it finds no parameter."""
     tests = procedure(method, starts)
-    if rows.proba.ndim == 2:
+    if problem.abstains:
+        controller = of_cuts(rows, text, tests, percentiles)
+    elif rows.proba.ndim == 2:
         controller = of_classes(text, tests)
     else:
         controller = of_thresholds(rows, problem, text, tests, percentiles)
@@ -94,13 +98,23 @@ def as_columns(p: np.ndarray) -> np.ndarray:
     return np.stack([1 - p, p], axis=1)
 
 
+def thresholds(scores: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+    """Return MAPIE's grid, or the percentiles of other scores; none that has no row above it.
+
+    In version 1.6.0 a threshold without a row has the p-value NaN, and the default procedure then finds none at all.
+    """
+    grid = np.linspace(0, 0.99, 100) if others is None else np.unique(np.percentile(others, np.arange(100)))
+    n = int(SHARE_TO_LEARN * len(scores))
+    return grid[grid <= min(scores[:n].max(), scores[n:].max())]
+
+
 def of_thresholds(rows: Rows, problem: Problem, text: str, fwer_method: Any, percentiles: bool) -> Any:
     """Return a controller of binary thresholds: 100 in equal distance, or percentiles of the unlabelled rows."""
     from mapie.risk_control import BinaryClassificationController
 
     risks, targets = zip(*bounds(text), strict=True)
     one = len(risks) == 1
-    grid = np.unique(np.percentile(rows.unlabelled, np.arange(100))) if percentiles else np.linspace(0, 0.99, 100)
+    grid = thresholds(rows.proba, rows.unlabelled if percentiles else None)
     return BinaryClassificationController(
         as_columns,
         risks[0] if one else list(risks),
@@ -134,6 +148,24 @@ def of_classes(text: str, fwer_method: Any) -> Any:
     )
 
 
+def of_cuts(rows: Rows, text: str, fwer_method: Any, percentiles: bool) -> Any:
+    """Return a controller of the largest probability from which on a row is decided."""
+    from mapie.risk_control import MultiClassificationLTTController
+    from mapie.risk_control.risks import BinaryRisk, abstention_rate
+
+    accuracy = BinaryRisk(lambda y, decided: decided == y, lambda _, decided: ~np.isnan(decided), True)
+    largest, others = rows.proba.max(axis=1), rows.unlabelled.max(axis=1)
+    return MultiClassificationLTTController(
+        np.asarray,
+        [accuracy],
+        [bound for _, bound in bounds(text)],
+        CONFIDENCE,
+        best_predict_param_choice=abstention_rate,
+        list_predict_params=thresholds(largest, others if percentiles else None),
+        fwer_method=fwer_method,
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -159,7 +191,7 @@ def ways(problem: Problem, text: str) -> list[Way]:
     ours = [Way(OURS[0], partial(exact, others=True), ALL), Way(OURS[1], partial(exact, others=False), SECOND)]
     single = len(bounds(text)) == 1
     settings = {name: setting for name, setting in MAPIE.items() if single or setting["method"] != "fixed_sequence"}
-    if problem.world == "classes":
+    if problem.world == "classes" and not problem.abstains:
         settings = {name: setting for name, setting in settings.items() if "percentiles" not in setting}
     theirs = [
         Way(name, partial(by_mapie, **setting), LEARNED if setting["method"].startswith("split") else SELDOM)
