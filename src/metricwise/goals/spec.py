@@ -149,6 +149,7 @@ class GoalSpec:
         -------
         Goal
         """
+        guarantee = self._read_guarantee()
         metric, worst_group = opened(self.metric)
         resolved, note = _recognise(self._resolve(metric, schema), schema, class_rows)
         recorded = self._resolve_record(resolved, schema)
@@ -171,7 +172,7 @@ class GoalSpec:
             allowed,
             prior,
             worst_group,
-            self._read_guarantee(),
+            guarantee,
         )
 
     def _resolve(self, metric: Any, schema: Schema) -> Resolved:

@@ -31,11 +31,12 @@ from ...rules.calibration import TemperatureScaling
 from ...rules.metadata import RuleMetadata
 from ...solvers.result import Outcome, SolverResult, count_rule
 from ...solvers.sweep import threshold_loss
-from ..by_group import rejoin_groups, split_by_group
+from ..by_group import rejoin_groups, split_by_group, values_by_group
 from ..constraints.resolve import InfeasibleConstraintsError
 from ..cut_points import count_cuts
 from ..metadata import metadata_of
 from ..samples import MAX_ROWS
+from ..secondary_metrics import record_rule
 from ..solving import FitTask, FittedRule, present, solve
 from .chain import Chain, End, certify_thresholds, safest_end
 from .ladder import climb
@@ -82,9 +83,13 @@ def fit_guaranteed(task: FitTask) -> FittedRule:
     assert task.goal.confidence is not None
     delta = (1.0 - task.goal.confidence) / len(pieces)
     rng = np.random.default_rng(task.seed)
-    recipe = replace(task.recipe_list[0], recalibrate=task.recipe_list[0].recalibrate and len(pieces) == 1)
-    certified = [_certify(task, piece, recipe, delta, rng) for piece in pieces]
-    return _with_results(task, _count(task, certified), certified)
+    recalibrate = task.recipe_list[0].recalibrate and len(pieces) == 1  # a rule has one link
+    certified = [_certify(task, piece, recalibrate, delta, rng) for piece in pieces]
+    fitted = _count(task, certified)
+    if task.by_group and not task.group_aware and task.groups is not None:
+        by_group = values_by_group(problem, task.groups, fitted.rule)
+        fitted = replace(fitted, recorded=record_rule(problem, fitted.rule), by_group=by_group)
+    return _with_results(task, fitted, certified)
 
 
 def _in_memory(problem: Problem) -> InMemory:
@@ -110,18 +115,18 @@ def _in_memory(problem: Problem) -> InMemory:
 # --------------------------------------------------------------------------------------------------------- candidates
 
 
-def _certify(task: FitTask, piece: Piece, recipe: FitStrategy, delta: float, rng: Any) -> _Certified:
+def _certify(task: FitTask, piece: Piece, recalibrate: bool, delta: float, rng: Any) -> _Certified:
     """Return the best certified rule of a piece."""
     above = piece.above
     ends = [None if above is None else safest_end(p, above) for p in piece.proportions]
     safest = [end for end in ends if end is not None]
     if len(safest) < len(ends):
-        return _certify_ladder(task, piece, recipe, delta, rng)
-    if piece.unlabelled is None:
+        return _certify_ladder(task, piece, recalibrate, delta, rng)
+    others = piece.unlabelled_scores
+    tested = piece
+    if others is None:
         placing, tested_rows = _split(piece.rows.n_rows, _PLACING_SHARE, rng)
         others, tested = piece.take(placing).family.score, piece.take(tested_rows)
-    else:
-        others, tested = piece.unlabelled, piece
     chain, position = _test_thresholds(tested, safest, others, delta)
     if position is None:
         raise _not_guaranteed(task, piece, tested.rows.n_rows, chain.cells)
@@ -164,7 +169,7 @@ def _threshold_loss(piece: Piece, threshold: float) -> Loss:
     return Loss(diagonal=diagonal, offset=np.append(np.zeros(k), -reached)[None])
 
 
-def _certify_ladder(task: FitTask, piece: Piece, recipe: FitStrategy, delta: float, rng: Any) -> _Certified:
+def _certify_ladder(task: FitTask, piece: Piece, recalibrate: bool, delta: float, rng: Any) -> _Certified:
     if piece.rows.schema.input.is_scores:
         raise InvalidParameter(
             "input",
@@ -172,9 +177,15 @@ def _certify_ladder(task: FitTask, piece: Piece, recipe: FitStrategy, delta: flo
             "scores become probabilities by a map that is fitted to the same rows",
             remedy="pass probabilities or logits",
         )
+    if any(proportion.group is not None for proportion in piece.proportions):
+        raise InvalidParameter(
+            "sensitive_features",
+            problem=f"{argument('guarantee', 'exact')} needs a rule that may use the group for these constraints",
+            remedy="pass Sensitive(..., group_aware=True), or bound all rows",
+        )
     fitted_rows, tested_rows = _split(piece.rows.n_rows, _LADDER_SHARE, rng)
     fitted, tested = piece.take(fitted_rows), piece.take(tested_rows)
-    ladder = climb(fitted, tested, recipe, task.settings, delta)
+    ladder = climb(fitted, tested, recalibrate, task.settings, delta)
     if ladder is None:
         raise _not_guaranteed(task, piece, piece.rows.n_rows, None)
     position = _best(tested.rows, ladder.cells, ladder.certified)

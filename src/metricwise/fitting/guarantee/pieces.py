@@ -42,15 +42,15 @@ class Piece:
         What these bound.
     place : int
         The output among those of the problem, whose outputs come once for every group that has a rule of its own.
-    unlabelled : ndarray of shape (N,), or None
-        Scores of rows without labels.
+    unlabelled : Probabilities or None
+        Of rows without labels.
     """
 
     rows: InMemory
     constraints: tuple[Constraint, ...]
     proportions: tuple[Proportion, ...]
     place: int = 0
-    unlabelled: FloatArray | None = None
+    unlabelled: Probabilities | None = None
 
     def take(self, rows: IntArray) -> Piece:
         """Return the same of some of the rows."""
@@ -77,10 +77,24 @@ class Piece:
         """The rules of one threshold."""
         rows, schema = self.rows.source.rows, self.rows.schema
         assert rows.codes is not None
-        score, decision = _scores(rows.proba, abstains=schema.n_extra > 0)
+        score, decision = self._scores(rows.proba)
         undecided = np.full(len(score), schema.width if schema.n_extra else 0, dtype=np.intp)
         shape = schema.width, schema.decision_width
         return ScoreFamily(score, rows.codes[:, 0].astype(np.intp), decision, undecided, shape, rows.group)
+
+    @property
+    def unlabelled_scores(self) -> FloatArray | None:
+        """The scores of rows without labels."""
+        return None if self.unlabelled is None else self._scores(self.unlabelled)[0]
+
+    def _scores(self, proba: Probabilities) -> tuple[FloatArray, IntArray]:
+        """Return the score of each row of one output, (N,), and what it is decided as above a threshold."""
+        if self.rows.schema.n_extra == 0:
+            score = proba.positive_column(0)
+            return score, np.ones(len(score), dtype=np.intp)
+        eta = proba.output(0)[:, 0].astype(np.float64)
+        eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
+        return eta.max(axis=1), eta.argmax(axis=1)
 
     def count_losses(self, losses: Sequence[Loss], link: TemperatureScaling | None, group: int | None) -> IntArray:
         """Return the rows of each true class and decision (T, K, D) by losses behind a link, of one group or all."""
@@ -96,16 +110,6 @@ def _is_symmetric(cells: BoolArray) -> bool:
     k = len(cells)
     decided, wrong = cells[:, :k], ~np.eye(k, dtype=bool)
     return all(len(np.unique(part)) == 1 for part in (np.diag(decided), decided[wrong], cells[:, k:]) if part.size)
-
-
-def _scores(proba: Probabilities, *, abstains: bool) -> tuple[FloatArray, IntArray]:
-    """Return the score of each row of one output, (N,), and what it is decided as above a threshold."""
-    if not abstains:
-        score = proba.positive_column(0)
-        return score, np.ones(len(score), dtype=np.intp)
-    eta = proba.output(0)[:, 0].astype(np.float64)
-    eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
-    return eta.max(axis=1), eta.argmax(axis=1)
 
 
 def split_pieces(task: FitTask, rows: InMemory, unlabelled: Probabilities | None) -> list[Piece]:
@@ -139,11 +143,9 @@ def _piece(
     single = single if inside.all() else single.take(np.flatnonzero(inside))
     labels = python_labels(np.asarray(single.schema.classes[0]))
     proportions = [p for c in constraints for p in _proportions(c, len(labels), labels)]
-    piece = Piece(single, constraints, tuple(proportions), (group or 0) * rows.schema.n_outputs + m)
-    if unlabelled is None or piece.above is None:
-        return piece
-    of_output = unlabelled if unlabelled.n_outputs == 1 else unlabelled.of_outputs(np.array([m]))
-    return replace(piece, unlabelled=_scores(of_output, abstains=single.schema.n_extra > 0)[0])
+    if unlabelled is not None and unlabelled.n_outputs > 1:
+        unlabelled = unlabelled.of_outputs(np.array([m]))
+    return Piece(single, constraints, tuple(proportions), (group or 0) * rows.schema.n_outputs + m, unlabelled)
 
 
 def _proportions(constraint: Constraint, n_classes: int, labels: Sequence[object]) -> list[Proportion]:
