@@ -490,7 +490,7 @@ SEVERAL, LABELS = worlds.binary((50, 4), b=2)
         (
             (RULE, PROBA, Y, mw.gap("mcc")),
             {"sensitive_features": Y},
-            "^evaluate: metrics: 'mcc gap' bounds mcc, which is neither a ratio of linear metrics nor concave",
+            "^evaluate: metrics: 'mcc gap' bounds the gap of mcc, which is neither linear nor a ratio",
         ),
         (
             (RULE, PROBA, Y, "equal_opportunity"),

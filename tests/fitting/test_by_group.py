@@ -509,7 +509,10 @@ P4, Y4, G4 = [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"]
             "must bound a gap from above, by a number of at least 0",
         ),
         ({"sensitive_features": G4, "subject_to": "g_mean gap <= 0.1"}, "neither linear nor a ratio"),
-        ({"sensitive_features": G4, "subject_to": "mcc gap <= 0.1"}, "neither a ratio of linear metrics nor concave"),
+        (
+            {"sensitive_features": G4, "subject_to": "mcc gap <= 0.1"},
+            "bounds the gap of mcc, which is neither linear nor a ratio",
+        ),
         ({"sensitive_features": G4, "subject_to": "demographic_parity[2] <= 0.1"}, "names the class 2"),
         (
             {"sensitive_features": G4, "subject_to": "demographic_parity <= 0.1 in every group"},

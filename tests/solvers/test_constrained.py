@@ -218,18 +218,6 @@ def test_other_aims_end_where_no_mixture_nearby_is_better(metric):
             assert objective.value(C) <= point.value + 1e-7
 
 
-@pytest.mark.parametrize(
-    ("metric", "options", "message"),
-    [
-        (metrics.GMean(), {"high": 0.5}, "bounds g_mean from above, which is concave"),
-        (metrics.MCC(), {"low": 0.5}, "bounds mcc, which is neither a ratio of linear metrics nor concave"),
-    ],
-)
-def test_bounds_that_no_convex_programme_keeps_are_refused(metric, options, message):
-    with pytest.raises(ValueError, match=message):
-        Constraint(metric, **options).bind([0.5, 0.5])
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("aim", ["f1", "balanced_accuracy", "quadratic_kappa"])
 def test_no_other_single_rule_is_better(aim, seed):

@@ -241,7 +241,8 @@ def trade_off(
         As in :func:`metricwise.optimize`.
     against : str or object
         The metric that is bounded, as in its `subject_to`: ``"precision"``, ``"recall[urgent]"``, ``"share[topic,
-        spam]"``. It must be linear, a ratio, or concave.
+        spam]"``, ``"macro_f1"``. Unless it is linear, a ratio, or concave and bounded from below, the frontier of
+        more than two classes is found locally.
     ceiling : bool, default=False
         Whether to bound `against` from above, as for a share or a false positive rate.
     n_points : int, default=25
@@ -382,6 +383,7 @@ class _Frontier:
             others = self.search.constraints[1:] or self.search.constraints
             search = Search(self.problem, self.search.recipe, self.search.link, others, self.settings)
             raise InfeasibleConstraintsError(explain_infeasible(search, None))
+        tight = tight if np.isfinite(tight) else self._furthest()
         begin = float(self.search.limits.values(free.judged)[0])
         end, last = self._end(begin, tight)
         bounds = np.linspace(begin, end, n_points)
@@ -392,6 +394,11 @@ class _Frontier:
         optima.append(last or free)
         points = [(float(bound), optimum) for bound, optimum in zip(bounds, optima, strict=True) if optimum is not None]
         return self._packed(name, points)
+
+    def _furthest(self) -> float:
+        """Return the tightest bound that a rule asked for keeps, of a function whose range is not known."""
+        values = self.search.limits.constraints[0].value(self.search.asked_for)
+        return float(values.min() if self.ceiling else values.max())
 
     def _end(self, begin: float, tight: float) -> tuple[float, ConstrainedRule | None]:
         """Return the tightest bound that is kept, and by what."""

@@ -1,6 +1,7 @@
 """Constraints: bounds on a metric, or on its gap between two groups, as half-spaces of confusion tensors.
 
-Must not know how constraints are satisfied, nor rows.
+A bound on a metric that is neither a ratio nor concave has none, but those of its gradient at a point. Must not know
+how constraints are satisfied, nor rows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InvalidParameter
 from ..core.matrices import inner
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Form, FractionalLinear, Increasing, Linear, Metric
@@ -55,6 +55,11 @@ class HalfSpace:
     def of_outputs(self, share: FloatArray) -> HalfSpace:
         """Return what it is of the confusions of M outputs, where it is of their mean by shares (M,)."""
         return HalfSpace(share[:, None, None] * self.A, self.level)
+
+    def holds(self, C: FloatArray) -> bool:
+        """Say whether it holds a confusion (M, K, K)."""
+        k = self.A.shape[-1]
+        return float(np.sum(self.A * C[..., :k, :k])) >= self.level - _ROUNDING * max(float(np.abs(self.A).max()), 1.0)
 
     def holds_all(self, priors: FloatArray) -> bool:
         """Say whether it holds every confusion (M, K, K) with these class priors (M, K)."""
@@ -116,27 +121,7 @@ class Constraint:
         """Bind the metric to the class priors (K,) of the confusion that it is about."""
         around = self._place(priors, classes)
         moved = self if around is None else self._moved(float(np.asarray(priors)[around]))
-        bound = BoundConstraint(moved, self.metric.bind(priors, classes), len(np.asarray(priors)), around)
-        form = bound.form
-        if isinstance(form, (Linear, FractionalLinear)) or (form.traits.concave and np.isinf(self.high)):
-            return bound
-        name, name_or_metric = self.metric.name, self.name or self.metric.name
-        if form.traits.concave:
-            raise InvalidParameter(
-                "subject_to",
-                problem=(
-                    f"{name_or_metric!r} bounds {name} from above, which is concave, so that the decisions that "
-                    "satisfy it are not a convex set"
-                ),
-                remedy="bound it from below, or bound a linear metric or a ratio from above",
-                owner="subject_to",
-            )
-        raise InvalidParameter(
-            "subject_to",
-            problem=f"{name_or_metric!r} bounds {name}, which is neither a ratio of linear metrics nor concave",
-            remedy="bound recalls, precisions, F, kappa, costs, shares or means of recalls instead",
-            owner="subject_to",
-        )
+        return BoundConstraint(moved, self.metric.bind(priors, classes), len(np.asarray(priors)), around)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -181,6 +166,13 @@ class BoundConstraint:
     def form(self) -> Form:
         """The metric, or what it is an increasing transform of."""
         return self.metric.base if isinstance(self.metric, Increasing) else self.metric
+
+    @cached_property
+    def convex(self) -> bool:
+        """Whether the confusions that keep it are a convex set: of a concave metric, those that keep a lower bound."""
+        form = self.form
+        floor_of_concave = form.traits.concave and bool(np.isinf(self.constraint.high))
+        return isinstance(form, (Linear, FractionalLinear)) or floor_of_concave
 
     @property
     def extent(self) -> tuple[float, float]:
@@ -280,6 +272,17 @@ class BoundConstraint:
         slope = self.form.gradient(C)
         return HalfSpace(slope, self.limits[0] - float(self.form.value(C)) + float(inner(slope, C)))
 
+    def linearised(self, C: FloatArray) -> tuple[HalfSpace, ...]:
+        """Return the half-spaces that it would be if the metric were linear, with its value and gradient at C (K, K).
+
+        They hold C where it keeps the bounds, but not all that keep them.
+        """
+        gradient = self.form.gradient(C)
+        slope = np.where(np.isfinite(gradient), gradient, 0.0)
+        shift, (low, high) = float(inner(slope, C)) - float(self.form.value(C)), self.limits
+        floor = () if np.isinf(low) else (HalfSpace(slope, low + shift),)
+        return floor if np.isinf(high) else (*floor, HalfSpace(-slope, -high - shift))
+
 
 @dataclass(frozen=True, eq=False)
 class PooledConstraint:
@@ -304,6 +307,11 @@ class PooledConstraint:
     def range(self) -> tuple[float, float]:
         """Between what the metric lies."""
         return self.bound.metric.range
+
+    @property
+    def convex(self) -> bool:
+        """Whether the confusions that keep it are a convex set."""
+        return self.bound.convex
 
     @property
     def of_ratio(self) -> bool:
@@ -357,6 +365,10 @@ class PooledConstraint:
     def tangent(self, C: FloatArray) -> HalfSpace:
         """Return a half-space that holds all that keep it, tight beside a tensor C (M, K, K); see BoundConstraint."""
         return self.bound.tangent(self.pool(C)).of_outputs(self.share)
+
+    def linearised(self, C: FloatArray) -> tuple[HalfSpace, ...]:
+        """Return its half-spaces by the gradient at a tensor C (M, K, K); see BoundConstraint."""
+        return tuple(space.of_outputs(self.share) for space in self.bound.linearised(self.pool(C)))
 
     def unit(self, C: FloatArray) -> float:
         """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
@@ -413,6 +425,11 @@ class GroupGap:
         return least - most, most - least
 
     @property
+    def convex(self) -> bool:
+        """Whether the confusions that keep it are a convex set, at a common level."""
+        return True
+
+    @property
     def of_ratio(self) -> bool:
         """Whether either may be 0/0."""
         return self.first.of_ratio or self.second.of_ratio
@@ -467,6 +484,10 @@ class GroupGap:
         """Refuse: without half-spaces there is none."""
         raise NotImplementedError("a difference of ratios needs a level")
 
+    def linearised(self, C: FloatArray) -> tuple[HalfSpace, ...]:
+        """Return nothing: its half-spaces are fixed."""
+        return ()
+
     def unit(self, C: FloatArray) -> float:
         """Return by how much a unit of the bound moves its half-space, at a tensor C (M, K, K) near it."""
         return self.first.unit(C)
@@ -499,6 +520,11 @@ class ConstraintSystem:
     def called(self) -> str:
         """What to call them in a sentence."""
         return "the tightened constraints" if self.narrowed else "the constraints"
+
+    @property
+    def convex(self) -> bool:
+        """Whether the confusions that keep all of them are a convex set."""
+        return all(bound.convex for bound in self.constraints)
 
     def shared(self, share: FloatArray) -> bool:
         """Say whether all are about one confusion, that of all outputs by shares (M,)."""

@@ -118,6 +118,16 @@ def _of_place(metric: Metric, classes: list[Any]) -> Metric:
 
 def _check_form(spec: ConstraintSpec, read: Constraint, schema: Schema, allowed: AbstentionCost | None) -> None:
     """Refuse bounds that the form of a metric does not allow, whatever the priors."""
+    if read.metric.traits.needs_integer_counts:
+        raise InvalidParameter(
+            "subject_to",
+            problem=(
+                f"'{spec}' bounds {read.metric.name}, which takes no {mention('sample_weight')} and can only be "
+                "evaluated on whole rows"
+            ),
+            remedy=f"add a parameter {mention('sample_weight')} to the function",
+            owner="subject_to",
+        )
     labels = python_labels(np.asarray(schema.classes[read.output or 0]))
     k, n_extra = len(labels), 0 if allowed is None else 1
     free = replace(read, high=np.inf) if spec.over == GAP else read

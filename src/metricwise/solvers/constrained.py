@@ -177,9 +177,12 @@ class Feasible:
         shape = (0, len(objective.grouping.share), objective.width, objective.width)
         self.aim, self.judged = np.zeros(shape), np.zeros(shape)
         self.tangents: list[tuple[int, HalfSpace]] = []
+        self.local: list[tuple[int, HalfSpace]] = []  # of bounds that are not convex, by their gradients
         self.never_empty = False
         self.effort = Effort.FULL
         self.prices: FloatArray | None = None
+        self.last: Point | None = None  # the last local optimum, where bounds are not convex
+        self._counted: dict[int, FloatArray] = {}  # metrics of such bounds for the rules asked for, by their forms
         self._rows: list[tuple[int, HalfSpace]] | None = None
         self._basis: IntArray | None = None
         first = _first_losses(objective, self.blocks.n_blocks) + self._first_trade_offs(guess)
@@ -211,7 +214,7 @@ class Feasible:
 
     def narrow(self, limits: ConstraintSystem) -> None:
         """Keep other bounds on the same metrics from now on."""
-        self.limits, self.tangents, self.never_empty, self._rows = limits, [], False, None
+        self.limits, self.tangents, self.local, self.never_empty, self._rows = limits, [], [], False, None
 
     # ---------------------------------------------------------------------------------------------- rules asked for
 
@@ -253,14 +256,19 @@ class Feasible:
 
     @property
     def rows(self) -> list[tuple[int, HalfSpace]]:
-        """Half-spaces, each with the constraint that it is of: those of linear ones and ratios, and tangents so far.
+        """Half-spaces, each with the constraint that it is of: of linear ones and ratios, of gradients, and tangents.
 
         Those that no bound moves are of none, -1.
         """
         if self._rows is None:
             self._rows = [(q, space) for q, bound in enumerate(self.limits.constraints) for space in bound.half_spaces]
             self._rows += [(-1, space) for bound in self.limits.constraints for space in self._helpers(bound)]
-        return self._rows + self.tangents
+        return self._rows + self.local + self.tangents
+
+    def linearised(self, judged: FloatArray) -> list[tuple[int, HalfSpace]]:
+        """Return the half-spaces of bounds that are not convex, by their gradients at a confusion (M, K, K)."""
+        bounds = enumerate(self.limits.constraints)
+        return [(q, space) for q, bound in bounds if not bound.convex for space in bound.linearised(judged)]
 
     def _helpers(self, bound: PooledConstraint | GroupGap) -> tuple[HalfSpace, ...]:
         """Where nothing predicted would seem to keep a bound on a ratio: at least a little of its denominator."""
@@ -367,7 +375,7 @@ class Feasible:
                 if not self._tangents_at(point):
                     return point
                 continue
-            if step >= self._n_steps or not self._grow(prices, step):
+            if step >= self.n_steps or not self.grow(prices, step):
                 break
         raise InfeasibleError(self.point(weights, np.inf, np.zeros(len(self.limits.constraints))))
 
@@ -383,7 +391,7 @@ class Feasible:
         """The best of the rules asked for that keeps the constraints by itself; None of several blocks."""
         if self.blocks.n_blocks > 1:
             return None
-        kept = np.all(self.limits.kept(self.judged), axis=-1)
+        kept = self.kept_alone
         if not kept.any():
             return None
         values = np.full(len(kept), -np.inf)
@@ -391,7 +399,28 @@ class Feasible:
         weights = (np.arange(len(kept)) == values.argmax()).astype(np.float64)[:, None]
         return self.point(weights, np.inf, np.zeros(len(self.limits.constraints)))
 
-    def _grow(self, prices: FloatArray, step: int) -> bool:
+    @property
+    def kept_alone(self) -> NDArray[np.bool_]:
+        """Which of the rules asked for keep the constraints by themselves, in all blocks, (T,)."""
+        kept = np.ones(len(self.judged), dtype=bool)
+        for bound in self.limits.constraints:
+            if bound.convex:
+                kept &= bound.keeps(self.judged)
+            else:
+                kept &= self.to_spare(bound) >= -_SAME
+        return kept
+
+    def to_spare(self, bound: PooledConstraint | GroupGap) -> FloatArray:
+        """Return by how much each of the rules asked for keeps a bound that is not convex, (T,)."""
+        assert isinstance(bound, PooledConstraint)
+        key = id(bound.bound.metric)  # which narrower bounds share
+        counted = self._counted.get(key, np.empty(0))
+        if len(counted) < len(self.judged):
+            counted = np.concatenate([counted, bound.value(self.judged[len(counted) :])])
+            self._counted[key] = counted
+        return np.minimum(counted - bound.constraint.low, bound.constraint.high - counted)
+
+    def grow(self, prices: FloatArray, step: int) -> bool:
         """Ask for the rules that violate rows by least at these prices; say whether there are new ones."""
         spaces = [space.A for _, space in self.rows]
         nothing = np.zeros((len(self.blocks.block), self.objective.width, self.objective.width))
@@ -420,15 +449,16 @@ class Feasible:
         return np.asarray(2.0 ** (0.25**step * powers))
 
     @property
-    def _n_steps(self) -> int:
+    def n_steps(self) -> int:
         """How often a search may ask for rules."""
         return {Effort.KNOWN: 0, Effort.ROUGH: _ROUGH_STEPS}.get(self.effort, _STEPS)
 
     def explore(self, systems: Sequence[ConstraintSystem]) -> None:
         """Ask for rules that are best under other bounds on the same metrics, at multipliers of all sizes."""
-        aim, before, losses = self._rough_slope(), self.limits, []
+        aim, before, local, losses = self._rough_slope(), self.limits, self.local, []
         for system in systems:
             self.narrow(system)
+            self.local = local  # whose slopes are near enough
             spaces = [space.A for _, space in self.rows]
             sizes = np.array([max(float(np.abs(A).sum()), _SAME) for A in spaces])
             prices = float(np.abs(aim).sum()) / sizes
@@ -446,7 +476,7 @@ class Feasible:
             weights, value, prices = self.solve(cuts)
             point = self.point(weights, bound, np.zeros(len(self.limits.constraints)))
             better = False
-            if step < self._n_steps:
+            if step < self.n_steps:
                 better, bound = self._ask_around(cuts, prices, step, bound, value + gap)
             more = [] if refine is None else refine(point)
             cuts += more
@@ -489,14 +519,14 @@ class Feasible:
         """Cut off a point that violates a bound on a concave metric; say whether there was one."""
         violated = False
         for q, bound in enumerate(self.limits.constraints):
-            if not bound.half_spaces and not bound.keeps(point.judged, self.tol):
+            if bound.convex and not bound.half_spaces and not bound.keeps(point.judged, self.tol):
                 self.tangents.append((q, bound.tangent(point.judged)))
                 violated = True
         return violated
 
 
-def maximise(feasible: Feasible) -> Point:
-    """Return the best mixture that keeps the constraints, by what the aim is.
+def maximise(feasible: Feasible, start: Point | None = None) -> Point:
+    """Return the best mixture that keeps the constraints, by what the aim is, from a `start` that keeps them if given.
 
     Linear aims and minima of linear ones are one programme; a ratio of one confusion is Dinkelbach's iteration around
     it, exact as well; concave aims are cut by tangents. Sums of ratios, and all other aims, are climbed from a point
@@ -504,16 +534,16 @@ def maximise(feasible: Feasible) -> Point:
 
     Nothing predicted keeps no bound on a ratio that is 0/0 then. Where that would be best, at least a little is.
     """
-    point = _maximise(feasible)
+    point = _maximise(feasible, start)
     if not feasible.never_empty and feasible.limits.empty(point.judged):
         feasible.reset_empty()
-        point = _maximise(feasible)
+        point = _maximise(feasible, None)
     return point
 
 
-def _maximise(feasible: Feasible) -> Point:
+def _maximise(feasible: Feasible, start: Point | None) -> Point:
     objective = feasible.objective
-    start = feasible.start()
+    start = feasible.start() if start is None else start
     ratio = objective.ratio
     alone = objective.grouping.n_groups == 1 or objective.grouping.least
     transformed = any(isinstance(metric, Increasing) for _, metric in objective.bound)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
-from .constrained import Effort, Feasible, InfeasibleError, Point, maximise
+from .constrained import Effort, Feasible, InfeasibleError, Point
+from .constrained_local import best_mixture
 from .programme import Programme
 
 FloatArray = NDArray[np.float64]
@@ -106,13 +107,13 @@ def best_by_labels(feasible: Feasible, n_repairs: int = MAX_REPAIRS) -> Point:
     """
     for _ in range(n_repairs):
         try:
-            return maximise(feasible)
+            return best_mixture(feasible)
         except InfeasibleError as error:
             if feasible.certified or error.point is None:
                 raise
             if _repair(feasible, error.point.weights.argmax(axis=0)) is None:
                 raise
-    return maximise(feasible)
+    return best_mixture(feasible)
 
 
 def _repair(feasible: Feasible, rules: IntArray) -> int | None:

@@ -35,6 +35,7 @@ _MAX_SLOW_VALUES = 256  # intervals that are all evaluated; of more,
 _COARSE_POINTS = 64  # are evaluated on a first grid, then
 _N_MAXIMA = 3  # best of them are refined
 _REFINEMENT = 8  # times as finely
+_FAR_BELOW = 1e9  # all values of a metric
 _INCOMPLETE = (
     "The best of the evaluated thresholds: the metric is a function that is too slow to evaluate at all thresholds."
 )
@@ -203,6 +204,25 @@ class _Within:
             kept &= constraint.keeps(C)
         return kept
 
+    @property
+    def slow(self) -> bool:
+        """Whether a value or a constraint requires a call of a user's function."""
+        return self.objective.slow or any(constraint.metric.traits.slow for constraint in self.constraints)
+
+    @property
+    def quick(self) -> _Within:
+        """The same with the constraints that require no such call."""
+        return replace(self, constraints=tuple(c for c in self.constraints if not c.metric.traits.slow))
+
+    def guide(self, at: FloatArray) -> FloatArray:
+        """Return the values of shares (T, 2), and far below them minus what the constraints are missed by."""
+        C = _confusions(at, self.objective.row_priors[0])
+        values, missed = self.of_confusions(C), np.zeros(len(C))
+        for constraint in self.constraints:
+            value, ends = constraint.value(C), constraint.constraint
+            missed += np.maximum(np.maximum(ends.low - value, value - ends.high), 0.0)
+        return np.where(np.isneginf(values), -_FAR_BELOW - missed, values)
+
     def bound(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return bounds of the metric in boxes, of a ratio or one that rises; -inf where a box keeps no half-space."""
         ratio = self.objective.ratio
@@ -234,15 +254,16 @@ def sweep_within(
     group = np.where(grouping.share > 0, grouping.group, -1)
     line = Line(group, grouping.share, _CONSTANT, _SLOPE, _PREDICTED_ONE[None], np.ones((1, 2), dtype=bool))
     walk = oracle.walk(line, 0.0, score if objective.monotone or objective.ratio is not None else None)
-    everywhere = not objective.slow or len(walk.group) <= _MAX_SLOW_VALUES
+    everywhere = not score.slow or len(walk.group) <= _MAX_SLOW_VALUES
     if everywhere:
         chunks = range(0, len(walk.group), _CHUNK_INTERVALS)
         values = np.concatenate([score.value(walk.values[start : start + _CHUNK_INTERVALS]) for start in chunks])
     else:
         values = np.full(len(walk.group), -np.inf)
         order = np.argsort(walk.lower, kind="stable")
-        feasible = order[score.kept(_confusions(walk.values[order], objective.row_priors[0]))]
-        values[feasible] = _values_near_best(score.value, walk.values[feasible])
+        feasible = order[score.quick.kept(_confusions(walk.values[order], objective.row_priors[0]))]
+        guided = _values_near_best(score.guide, walk.values[feasible])
+        values[feasible] = np.where(guided > -_FAR_BELOW / 2, guided, -np.inf)
     if values.max(initial=-np.inf) == -np.inf:
         return None
     result, threshold, _ = finish_walk(

@@ -122,7 +122,6 @@ def test_the_positive_class_is_taken_where_none_is_named(one):
         ("recall[urgnt] >= 0.1", r"names the class 'urgnt', which must be one of \['low', 'on hold', 'urgent'\]"),
         ("recall[a, urgent] >= 0.1", "names an output, but there is only one; leave 'a' out"),
         ("roc_auc >= 0.9", "not a function of the confusion matrix"),
-        ("mcc >= 0.5", "neither a ratio of linear metrics nor concave"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(one, text, message):

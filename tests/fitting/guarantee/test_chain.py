@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from metricwise.fitting.guarantee.chain import End, ScoreFamily, certify_thresholds, safest_end
+from metricwise.fitting.guarantee.chain import End, OtherRows, ScoreFamily, certify_thresholds, safest_end
 from metricwise.goals.proportions import Proportion
 
 HIT = np.array([[False, False], [False, True]])
@@ -38,9 +38,10 @@ def family_of(scores, labels, group=None):
     )
 
 
-def certify(family, bounds, others, delta):
+def certify(family, bounds, others, delta, success=None):
     ends = [safest_end(bound, ABOVE) for bound in bounds]
-    return certify_thresholds(family.count, len(family.score), bounds, ends, np.asarray(others, dtype=float), delta)
+    rows = OtherRows(np.asarray(others, dtype=float), success)
+    return certify_thresholds(family.count, len(family.score), bounds, ends, rows, delta)
 
 
 def test_counts_are_those_of_rows_one_by_one():
@@ -179,42 +180,66 @@ def test_a_promise_about_many_rows_is_broken_with_at_most_its_probability(world,
         assert most > 0.2  # the bound is not idle
 
 
-def reference(chances_scores, labels, others, floor, delta):
+def head_levels(others, floor, n_rows, delta, has_success):
+    """The ranks at which tests may begin, with their parts of delta: a list of pairs."""
+    n = len(others)
+    first = round(n / n_rows * int(np.ceil(2 * np.log(delta) / np.log(floor))))
+    if first == 0:
+        return []
+    first, kinds = min(first, n), []
+    for factor in (4.0, 1.12):
+        ranks, k = [], 0
+        while not ranks or first * factor**k <= n / 2:
+            ranks.append(int(first * factor**k))
+            k += 1
+        ranks = sorted(set(ranks))
+        parts = [1.0] * len(ranks) if factor < 2 else [1.0] + [0.25] * (len(ranks) - 1)
+        kinds.append((1.0, ranks, parts))
+    if has_success:
+        means = [(sum(others[:m]) / m - floor) * np.sqrt(m) for m in range(1, n + 1)]
+        kinds.append((2.0, [int(np.argmax(means)) + 1], [1.0]))
+    total = sum(weight for weight, _, _ in kinds)
+    return [
+        (rank, delta * weight / total * part / sum(parts))
+        for weight, ranks, parts in kinds
+        for rank, part in zip(ranks, parts, strict=True)
+    ]
+
+
+def reference(scores, labels, others, floor, delta, has_success):
     """The chain of a floor on precision in plain loops: ranks, heads, thresholds, tests."""
-    n, rows = len(others), len(labels)
-    first = max(round(n / rows * int(np.ceil(2 * np.log(delta) / np.log(floor)))), 0)
+    ordered, values = sorted(others, reverse=True), sorted(set(others))
     ranks, rank = [], 1
-    while rank <= n:
+    while rank <= len(others):
         ranks.append(rank)
         rank += int(np.sqrt(rank))
-    heads, head = [], min(first, n)
-    if first:
-        heads = [head]
-        while heads[-1] * 4 <= n // 2:
-            heads.append(heads[-1] * 4)
-    ordered = sorted(others, reverse=True)
-    values = sorted(set(others))
+    heads = head_levels(ordered, floor, len(labels), delta, has_success)
 
     def below(value):
         """The threshold halfway to the next lower value."""
         k = values.index(value)
         return (values[k] + values[k - 1]) / 2 if k else np.nextafter(values[0], -np.inf)
 
-    thresholds = sorted({below(ordered[m - 1]) for m in (*ranks, *heads)} | {below(values[0])}, reverse=True)
-    starts = list(dict.fromkeys(below(ordered[m - 1]) for m in heads)) or thresholds[:1]
-    total = 1 + 0.25 * (len(starts) - 1)
+    all_ranks = [*ranks, *(rank for rank, _ in heads)]
+    thresholds = sorted({below(ordered[m - 1]) for m in all_ranks} | {below(values[0])}, reverse=True)
+    begins = dict.fromkeys(thresholds, 0.0)
+    for rank, part in heads:
+        begins[below(ordered[rank - 1])] += part
+    if not heads:
+        begins[thresholds[0]] = delta
     certified, level = {}, 0.0
     for t in thresholds:
-        level += 0.0 if t not in starts else delta * (1.0 if t == starts[0] else 0.25) / total
-        above = [y for s, y in zip(chances_scores, labels, strict=True) if s > t]
+        level += begins[t]
+        above = [y for s, y in zip(scores, labels, strict=True) if s > t]
         p = binom.sf(sum(above) - 1, len(above), floor) if above else 1.0
         certified[t] = level > 0 and p <= level
         level = level if certified[t] else 0.0
     return certified
 
 
+@pytest.mark.parametrize("has_success", [True, False])
 @pytest.mark.parametrize("decimals", [1, 2, 6])
-def test_the_chain_is_that_of_plain_loops(decimals):
+def test_the_chain_is_that_of_plain_loops(decimals, has_success):
     rng = np.random.default_rng(decimals)
     n_certified = 0
     for _ in range(30):
@@ -222,8 +247,9 @@ def test_the_chain_is_that_of_plain_loops(decimals):
         scores = np.round(rng.beta(1, 2, n), decimals)
         labels = (rng.random(n) < np.clip(scores * 1.3, 0, 1)).astype(int)
         others = np.round(rng.beta(1, 2, n_others), decimals)
-        chain = certify(family_of(scores, labels), [floor_on_precision(0.6)], others, 0.2)
-        expected = reference(scores, labels, others.tolist(), 0.6, 0.2)
+        success = others if has_success else None
+        chain = certify(family_of(scores, labels), [floor_on_precision(0.6)], others, 0.2, success)
+        expected = reference(scores, labels, others.tolist(), 0.6, 0.2, has_success)
         assert dict(zip(chain.thresholds.tolist(), chain.certified.tolist(), strict=True)) == expected
         n_certified += int(chain.certified.sum())
     assert n_certified > 30

@@ -35,9 +35,16 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
     names = [f"'{limits.constraints[0].constraint.name}'" for limits in promises]
     where = "on the given rows" if problem.labelled else "under the given probabilities"
     for limits, name in zip(promises, names, strict=True):
-        if not _can_be_kept(search, limits):
+        if not limits.convex:
+            reached = _best_found(search, limits, ConstraintSystem())
+            if reached:
+                said = f"no rule was found that satisfies {name} {where}: {reached}"
+                return f"{said}; loosen the bound, or use a better model."
+        elif not _can_be_kept(search, limits):
             end = _furthest(search, limits, ConstraintSystem())
             return f"no rule satisfies {name} {where}{end}; loosen the bound, or use a better model."
+    if not search.limits.convex:
+        return _not_found_together(search, promises, names, where)
     said = f"no rule satisfies {_listed(names)} together {where}"
     for q in reversed(range(len(promises))):
         others = [r for r in range(len(promises)) if r != q]
@@ -51,6 +58,51 @@ def explain_infeasible(search: Search, nearest: Point | None) -> str:
         near = ", ".join(_value_near(limits, nearest.judged) for limits in promises)
         said += f"; the closest values found are {near}"
     return f"{said}; loosen a bound."
+
+
+def _not_found_together(search: Search, promises: Sequence[ConstraintSystem], names: Sequence[str], where: str) -> str:
+    """Say that no rule was found that satisfies all constraints, and how far one that is not convex gets."""
+    said = f"no rule was found that satisfies {_listed(names)}{' together' if len(names) > 1 else ''} {where}"
+    for q in reversed([q for q, limits in enumerate(promises) if not limits.convex]):
+        others = [r for r in range(len(promises)) if r != q]
+        rest = ConstraintSystem(tuple(limit for r in others for limit in promises[r].constraints))
+        reached = _best_found(search, promises[q], rest)
+        if reached:
+            return f"{said}: with {_listed([names[r] for r in others])}, {reached}; loosen a bound."
+    return f"{said}; loosen a bound."
+
+
+def _best_found(search: Search, limits: ConstraintSystem, rest: ConstraintSystem) -> str:
+    """How far the rules get that were found and satisfy others; empty if one of them satisfies the constraint, too.
+
+    Rounded so that what is said can be asked for. The best is among the rules that the search has asked for, which
+    are few where thresholds are swept: then it is the best of all thresholds.
+    """
+    (first, *_), sign = limits.constraints, 1.0 if np.isfinite(limits.constraints[0].constraint.low) else -1.0
+    if search.sweeps and sign > 0 and rest.constraints and len(search.pieces) == 1:
+        problem = replace(search.problem, aim=_pooled_aim(first.constraint, search.problem.schema.n_outputs), record={})
+        C = _best_confusion(search, problem, rest, single=True)
+        judged = np.empty((0, *search.judge.priors.shape)) if C is None else C[None]
+    else:
+        judged = search.asked_for
+        judged = judged[rest.kept(judged).all(axis=-1)]
+    if len(judged) == 0 or limits.kept(judged).all(axis=-1).any():
+        return ""
+    reached = sign * float(np.min([sign * limit.value(judged) for limit in limits.constraints], axis=0).max())
+    return f"the best found has {_term(first.constraint)} {sign * _rounded_down(sign * reached):.6g}"
+
+
+def _pooled_aim(constraint: Constraint, n_outputs: int) -> AveragedMetric:
+    """The metric of a constraint as an aim, of all outputs pooled."""
+    return AveragedMetric(constraint.metric, "micro", np.ones(n_outputs))
+
+
+def _rounded_down(value: float) -> float:
+    """Three digits of a number, which are not more than it is."""
+    if value == 0:
+        return 0.0
+    scale = 10.0 ** (2 - np.floor(np.log10(abs(value))))
+    return float(np.floor(value * scale) / scale)
 
 
 def _value_near(limits: ConstraintSystem, C: FloatArray) -> str:
@@ -87,7 +139,7 @@ def _furthest(search: Search, limits: ConstraintSystem, rest: ConstraintSystem) 
         return ""
     assert isinstance(first, PooledConstraint)
     bound, constraint = first.bound, first.constraint
-    problem = replace(search.problem, aim=AveragedMetric(constraint.metric, "micro", np.ones(1)), record={})
+    problem = replace(search.problem, aim=_pooled_aim(constraint, 1), record={})
     C = None if rest.levels else _best_confusion(search, problem, rest, single=not search.settings.randomized)
     if C is None:
         return ""

@@ -20,13 +20,15 @@ from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
-from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point, maximise
+from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point
+from ...solvers.constrained_local import best_mixture, scattered_losses
 from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
 from ...solvers.joined import Part, join
 from ...solvers.levels import Levels, best_levels
 from ...solvers.result import Outcome, SolverResult
 from ...solvers.sweep import hull_losses, sweep_within
 from ..solving import Settings, solve
+from .references import Reference, find_references, spread_references
 from .resolve import bind_constraints
 
 __all__ = ["ConstrainedRule", "NoSingleRuleError", "Search"]
@@ -83,6 +85,7 @@ class _Piece:
         self.objective = problem.objective(self.oracle, recipe)
         self.limits = bind_constraints(constraints, problem.schema, self.judge)
         self.guess: FloatArray | None = None  # of the multipliers
+        self.likely: list[Loss] | None = None  # of blocks, that are good on other rows, where bounds are not convex
         self.levels: Levels | None = None  # the last that were found, near which the next ones are
 
     @cached_property
@@ -95,7 +98,25 @@ class _Piece:
             blocks = feasible.blocks
             losses = hull_losses(self.oracle, blocks.block, shared=blocks.guess is not None)
             feasible.add(losses, *feasible.ask(losses))
+        if not self.limits.convex:
+            blocks, width = feasible.blocks, self.objective.width
+            losses = spread_references(self.references, blocks.block, width)
+            losses += scattered_losses(blocks.n_blocks, width) if self.likely is None else self.likely
+            feasible.add(losses, *feasible.ask(losses))
         return feasible
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """Rules that are best by metrics whose bounds are not convex, where such a search begins."""
+        return find_references(self.problem, self.recipe, self.settings, self.oracle.link, self.limits)
+
+    def start_from(self, other: _Piece) -> None:
+        """Begin where the search for the same constraints on other rows has ended."""
+        self.guess = other.feasible.prices
+        if not self.limits.convex:
+            best = other.feasible.best_known()
+            self.references = other.references
+            self.likely = [] if best is None else [best.losses[int(best.weights[:, 0].argmax())]]
 
     @property
     def has_hull(self) -> bool:
@@ -124,7 +145,7 @@ class _Piece:
                 raise InfeasibleError
             return self._packed(known_rule, None, limits.called)
         mixture = self._mixture(limits, effort)
-        exact = self.feasible.certified or self.has_hull
+        exact = (self.feasible.certified or self.has_hull) and limits.convex
         if not single and (exact or not self.settings.randomized):
             return self._packed(mixture, None, limits.called)
         single_rule = best_single(self.feasible, mixture)
@@ -143,7 +164,7 @@ class _Piece:
     def _again(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits once more rules have been asked for."""
         self.feasible.effort = effort
-        return self._mixture(limits, effort) if limits.levels else maximise(self.feasible)
+        return self._mixture(limits, effort) if limits.levels else best_mixture(self.feasible)
 
     def _mixture(self, limits: ConstraintSystem, effort: Effort) -> Point:
         """Return the best mixture within limits; of gaps of ratios, at the best of the levels that were tried."""
@@ -175,7 +196,7 @@ class _Piece:
             if threshold is not None:
                 self.feasible.add(threshold.losses, threshold.confusion[None], threshold.confusion[None])
         lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
-        n_repairs = 0 if not lucky else 1 if limits.levels else MAX_REPAIRS  # levels are many
+        n_repairs = 0 if not lucky else 1 if limits.levels or not limits.convex else MAX_REPAIRS  # levels are many
         point = best_by_labels(self.feasible, n_repairs)
         if not limits.kept(point.judged, _kept_to(limits)).all():
             raise InfeasibleError(point)
@@ -192,7 +213,7 @@ class _Piece:
         """Turn a point into a result: of one rule, beside the mixture; or of a mixture; with a name for limits."""
         losses, shares = self._mixed(point)
         certified = self.feasible.certified
-        exact = self.objective.ratio is not None or self.objective.concave
+        exact = (self.objective.ratio is not None or self.objective.concave) and self.limits.convex
         kind = "of all rules" if certified else "of the candidate rules"
         best = (
             f"The best {kind} that satisfy {constraints}"
@@ -206,7 +227,7 @@ class _Piece:
             more = mixture.value - point.value
             note = Note(
                 NoteKind.ALTERNATIVE,
-                f"The best single rule found that satisfies {constraints}; a mixture of rules would improve "
+                f"{_single_found(self.limits)} that satisfies {constraints}; a mixture of rules would improve "
                 f"it by {more:.2g} (set {argument('randomized', True)}).",
             )
         result = SolverResult(
@@ -238,6 +259,12 @@ class _Piece:
         shares = shares / shares.sum(axis=1, keepdims=True)
         same = bool((shares == shares[0]).all())
         return tuple(losses), shares[0] if same else shares
+
+
+def _single_found(limits: ConstraintSystem) -> str:
+    """What to call the best single rule within limits."""
+    convex = "The best single rule found"
+    return convex if limits.convex else "Local optimum: the best single rule found locally"
 
 
 def _kept_to(limits: ConstraintSystem) -> float:
@@ -284,6 +311,24 @@ class Search:
     def sweeps(self) -> bool:
         """Whether every piece is a sweep over thresholds."""
         return not self.settings.randomized and all(piece.sweeps for _, _, piece in self.pieces)
+
+    @property
+    def asked_for(self) -> FloatArray:
+        """The confusions (R, M, K, K) of all rules asked for, as constraints are counted.
+
+        Of several pieces, the first rule of the others stands beside each rule of one.
+        """
+        n_outputs, width = self.judge.priors.shape
+        first = np.zeros((n_outputs, width, width))
+        for outputs, _, piece in self.pieces:
+            first[outputs] = piece.feasible.judged[0]
+        parts = []
+        for outputs, _, piece in self.pieces:
+            judged = piece.feasible.judged
+            part = np.repeat(first[None], len(judged), axis=0)
+            part[:, outputs] = judged
+            parts.append(part)
+        return np.concatenate(parts)
 
     @property
     def compares_known(self) -> bool:
@@ -339,7 +384,7 @@ class Search:
     def start_from(self, other: Search) -> None:
         """Begin the search at the multipliers of a search for the same constraints on other rows."""
         for (_, _, piece), (_, _, before) in zip(self.pieces, other.pieces, strict=True):
-            piece.guess = before.feasible.prices
+            piece.start_from(before)
 
     def explore(self, margins: FloatArray) -> None:
         """Ask for rules that are best within limits that are narrower by parts of margins (Q, 2)."""

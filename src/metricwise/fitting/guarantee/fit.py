@@ -38,7 +38,7 @@ from ..metadata import metadata_of
 from ..samples import MAX_ROWS
 from ..secondary_metrics import record_rule
 from ..solving import FitTask, FittedRule, present, solve
-from .chain import Chain, End, certify_thresholds, safest_end
+from .chain import Chain, End, OtherRows, certify_thresholds, safest_end
 from .ladder import climb
 from .pieces import Piece, check_rows, split_pieces
 
@@ -49,6 +49,7 @@ IntArray = NDArray[np.intp]
 
 _PLACING_SHARE = 0.1  # of the rows, whose scores place thresholds where there are no rows without labels
 _LADDER_SHARE = 0.3  # of the rows, which the rules of a ladder are fitted to
+_EXPLAINED_CANDIDATES = 12  # of which the number of rows that may be enough is estimated
 _LEAST_TRIALS = 5  # of a proportion, from which the number of rows that may be enough is estimated
 
 
@@ -122,11 +123,11 @@ def _certify(task: FitTask, piece: Piece, recalibrate: bool, delta: float, rng: 
     safest = [end for end in ends if end is not None]
     if len(safest) < len(ends):
         return _certify_ladder(task, piece, recalibrate, delta, rng)
-    others = piece.unlabelled_scores
-    tested = piece
-    if others is None:
-        placing, tested_rows = _split(piece.rows.n_rows, _PLACING_SHARE, rng)
-        others, tested = piece.take(placing).family.score, piece.take(tested_rows)
+    tested, placing = piece, piece.unlabelled
+    if placing is None:
+        placing_rows, tested_rows = _split(piece.rows.n_rows, _PLACING_SHARE, rng)
+        tested, placing = piece.take(tested_rows), piece.take(placing_rows).rows.source.rows.proba
+    others = piece.place(placing)
     chain, position = _test_thresholds(tested, safest, others, delta)
     if position is None:
         raise _not_guaranteed(task, piece, tested.rows.n_rows, chain.cells)
@@ -140,7 +141,7 @@ def _has_cut_points(piece: Piece) -> bool:
     return piece.rows.schema.input.is_logits and piece.rows.schema.n_extra == 0
 
 
-def _test_thresholds(tested: Piece, ends: Sequence[End], others: FloatArray, delta: float) -> tuple[Chain, int | None]:
+def _test_thresholds(tested: Piece, ends: Sequence[End], others: OtherRows, delta: float) -> tuple[Chain, int | None]:
     """Return tested thresholds and the position of the best; tested rule by rule if rounding decides otherwise."""
 
     def by_losses(thresholds: FloatArray, group: int | None = None) -> NDArray[np.int64]:
@@ -243,7 +244,8 @@ def _rows_enough(
 ) -> int | None:
     """Return the least number of rows by which one of the candidates would probably be certified; None if none is."""
     assert confidence is not None
-    needed = [_rows_for(proportions, counts, n_rows, confidence) for counts in cells]
+    some = cells[np.unique(np.linspace(0, len(cells) - 1, _EXPLAINED_CANDIDATES).astype(np.intp))]
+    needed = [_rows_for(proportions, counts, n_rows, confidence) for counts in some]
     return min((rows for rows in needed if rows is not None), default=None)
 
 
@@ -289,7 +291,7 @@ def _count(task: FitTask, certified: Sequence[_Certified]) -> FittedRule:
     n_outputs = shared.schema.n_outputs
     losses: list[Loss | None] = [None] * n_outputs
     for part in certified:
-        losses[part.tested.place] = part.loss
+        losses[part.tested.output] = part.loss
     rest = np.array([m for m, loss in enumerate(losses) if loss is None], dtype=np.intp)
     if len(rest):
         for m, loss in zip(rest.tolist(), _unconstrained(task, shared, rest), strict=True):

@@ -20,7 +20,7 @@ from ...goals.proportions import Proportion, proportions_of
 from ...oracles.problem import InMemory, Problem
 from ...rules.calibration import TemperatureScaling
 from ..solving import FitTask
-from .chain import ScoreFamily
+from .chain import OtherRows, ScoreFamily
 
 __all__ = ["Piece", "check_rows", "split_pieces"]
 
@@ -40,7 +40,7 @@ class Piece:
     constraints : tuple of Constraint
     proportions : tuple of Proportion
         What these bound.
-    place : int
+    output : int
         The output among those of the problem, whose outputs come once for every group that has a rule of its own.
     unlabelled : Probabilities or None
         Of rows without labels.
@@ -49,7 +49,7 @@ class Piece:
     rows: InMemory
     constraints: tuple[Constraint, ...]
     proportions: tuple[Proportion, ...]
-    place: int = 0
+    output: int = 0
     unlabelled: Probabilities | None = None
 
     def take(self, rows: IntArray) -> Piece:
@@ -82,10 +82,13 @@ class Piece:
         shape = schema.width, schema.decision_width
         return ScoreFamily(score, rows.codes[:, 0].astype(np.intp), decision, undecided, shape, rows.group)
 
-    @property
-    def unlabelled_scores(self) -> FloatArray | None:
-        """The scores of rows without labels."""
-        return None if self.unlabelled is None else self._scores(self.unlabelled)[0]
+    def place(self, proba: Probabilities) -> OtherRows:
+        """Return other rows as they place thresholds; scores alone say nothing of successes."""
+        score, row_input = self._scores(proba)[0], self.rows.schema.input
+        if row_input.is_scores:
+            return OtherRows(score)
+        is_logit = row_input.is_logits and self.rows.schema.n_extra == 0
+        return OtherRows(score, 1.0 / (1.0 + np.exp(-np.clip(score, -500, 500))) if is_logit else score)
 
     def _scores(self, proba: Probabilities) -> tuple[FloatArray, IntArray]:
         """Return the score of each row of one output, (N,), and what it is decided as above a threshold."""
