@@ -67,6 +67,10 @@ def abstained(C):
     return C[..., -1].sum(axis=-1), C.sum(axis=(-2, -1))
 
 
+def coverage(C):
+    return C[..., :-1].sum(axis=(-2, -1)), C.sum(axis=(-2, -1))
+
+
 def mean_cost(table):
     return lambda C: ((C * table).sum(axis=(-2, -1)), C.sum(axis=(-2, -1)))
 
@@ -421,6 +425,13 @@ RECORDS = {
     # abstentions
     "abstained": Record(
         "three", "abstained <= {}", ceiling("abstained"), (abstained,), (0.1,), "ceiling", loose=(0.9,), options=ABSTAIN
+    ),
+    "coverage": Record(
+        "three", "coverage >= {}", floor("coverage"), (coverage,), (0.9,), loose=(0.1,), options=ABSTAIN
+    ),
+    "accuracy of what is decided, the most": Record(
+        "three", "accuracy >= {}", floor("accuracy"), (accuracy,), (0.75,), loose=(0.2,),
+        options={**ABSTAIN, "metric": "coverage"},
     ),
     "accuracy of what is decided": Record(
         "three", "accuracy >= {} and abstained <= 0.5",

@@ -183,6 +183,7 @@ def test_at_a_cost_an_abstention_is_worth_a_share_of_a_right_decision():
     wide = np.column_stack([table, [0.5, 1.0, 4.0]])
     assert float(metrics.Abstaining(metrics.Cost(wide)).value(C)) == pytest.approx(-mean(wide[y, p]))
     assert float(metrics.Abstaining(metrics.Abstained()).value(C)) == pytest.approx(mean(gone.astype(float)))
+    assert float(metrics.Abstaining(metrics.Coverage()).value(C)) == pytest.approx(mean(1.0 - gone))
 
 
 def test_as_good_as_right_at_no_cost_and_as_bad_as_wrong_at_one():
@@ -207,5 +208,8 @@ def test_a_cost_needs_a_linear_metric_and_is_said_once():
         metrics.Abstaining(metrics.Linear(np.eye(3)), cost=0.1).value(np.full((3, 4), 1 / 12))
     with pytest.raises(ValueError, match=r"a confusion must have shape \(..., K, K \+ 1\), got \(3, 5\)"):
         metrics.Abstaining(metrics.Accuracy()).value(np.ones((3, 5)) / 15)
-    with pytest.raises(ValueError, match="only for rules that may abstain; set abstain=True"):
-        metrics.Abstained().value(np.eye(3) / 3)
+    for metric in (metrics.Abstained(), metrics.Coverage()):
+        with pytest.raises(ValueError, match=f"{metric.name}: only for rules that may abstain; set abstain=True"):
+            metric.value(np.eye(3) / 3)
+        with pytest.raises(ValueError, match=r"so an abstention has no other cost in it; set abstain=True"):
+            AbstentionCost(0.2).aim(metric)

@@ -30,7 +30,7 @@ from ..goals.for_outputs import MetricSpec
 from ..goals.labels import is_of_labels
 from ..goals.recording import RecordSpec
 from ..goals.spec import GoalSpec
-from ..metrics.abstention import Abstained, Abstention
+from ..metrics.abstention import Abstention
 from ..oracles.problem import Problem
 from ..rules.labels import LabelRule
 from ..rules.mixture import MixtureRule
@@ -256,7 +256,8 @@ def trade_off(
     abstain : bool, float or Abstention, optional
         As in :func:`metricwise.optimize`. With ``abstain=True, against="abstained"`` the frontier is the risk-coverage
         curve: the share of abstentions is bounded from above, whatever `ceiling` is, from no row decided to all rows
-        decided.
+        decided. ``metric="coverage", against="accuracy"`` is the same curve from the other side: the largest share of
+        decided rows at every accuracy of these.
     labels_per_row : int or (int, int), optional
         The largest number of labels of a row, or the least and the largest, as in :func:`metricwise.optimize`.
     strategy : Strategy, optional
@@ -321,7 +322,8 @@ def trade_off(
     recipe, problem = chosen.single_recipe(problem.labelled), replace(problem, constraints=())
     first, *rest = goal.constraints
     # Of fewer and fewer rows more and more is right: what is bounded is how many are left out.
-    ceiling = ceiling or getattr(first.metric, "base", None) == Abstained()
+    bounded_traits = first.metric.traits
+    ceiling = ceiling or (bounded_traits.of_abstentions and bounded_traits.lower_is_better)
     search = Search(problem, recipe, problem.link(recipe.recalibrate), [_from_zero(first, ceiling), *rest], settings)
     with Progress("trade_off", n_points, show_progress) as progress:
         return _Frontier(problem, search, ceiling, settings).trace(name, n_points, progress)

@@ -160,7 +160,8 @@ def optimize(
         right with a probability below 0.8), in units of the whole scale for ordinal metrics, in units of the cost table
         for costs. True: the metric is computed on the accepted rows, and `subject_to` must bound the share of the
         others, ``"abstained <= 0.05"``; metrics that are not ratios of counts (balanced accuracy, G-mean, kappa,
-        macro-F1) count abstentions as misses. A :class:`metricwise.Abstention` has the label of abstentions besides.
+        macro-F1) count abstentions as misses. ``metric="coverage"`` with a bound on another metric decides as
+        many rows as possible. A :class:`metricwise.Abstention` has the label of abstentions besides.
     prior : array-like of shape (K,) or (M, K), list of M arrays, dict or ShareEstimate, optional
         Class priors of the rows that the rule will be applied to, if they are known to differ from those of the given
         rows: in the order of the rule's classes, a dict by class, or the result of :func:`estimate_shares`. Priors are

@@ -45,7 +45,8 @@ def metrics(
         say(
             "By default, rules are chosen for new data: with two classes, the threshold may differ slightly from the "
             "best one on the given rows. Further names: f2, f0.5 and so on are F-measures; scikit-learn's scorer names "
-            "have the same meaning as there; a metric of one class may name the class, as in recall[urgent]."
+            "have the same meaning as there; a metric of one class may name the class, as in recall[urgent]; coverage "
+            "and abstained are for rules that may abstain."
         )
     else:
         (listed,) = entries

@@ -328,7 +328,7 @@ class AimOptions:
             "--abstain",
             metavar="COST",
             help="Let the rule abstain: the cost of an abstention, or yes for the metric of the decided rows, "
-            "with a bound such as --subject-to 'abstained <= 0.05'.",
+            "with a bound such as --subject-to 'abstained <= 0.05', or with -m coverage and a bound on another metric.",
         ),
     ] = None
     abstain_label: Annotated[

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, argument, mention, shown
 from ..core.labels import python_labels
 from ..core.schema import Schema
-from ..metrics.abstention import Abstained, Abstaining, AbstentionCost
+from ..metrics.abstention import Abstained, Abstaining, AbstentionCost, Coverage
 from ..metrics.base import FractionalLinear, Linear, Metric
 from ..metrics.naming import same_classes
 from ..metrics.one_vs_rest import OneVsRest
@@ -267,17 +267,24 @@ def check_bounded(specs: Sequence[ConstraintSpec], allowed: AbstentionCost | Non
     """Refuse rules that may abstain as often as they like: of nearly no accepted rows everything is best."""
     if allowed is None or allowed.prices(aim):
         return
-    name = Abstained.traits.name
-    bounded = (spec for spec in specs if spec.metric == name or isinstance(spec.metric, Abstained))
-    if not any(spec.high != 1 and np.isfinite(spec.high) for spec in bounded):  # more than 1 is refused by itself
+    if not any(map(_bounds_abstentions, specs)):
         raise InvalidParameter(
             "abstain",
             problem=(
                 f"{argument('abstain', True)} needs a bound on how often the rule abstains, such as "
-                f"{argument('subject_to', f'{name} <= 0.05')}"
+                f"{argument('subject_to', f'{Abstained().name} <= 0.05')}"
             ),
             remedy=f"or give the cost of an abstention, such as {argument('abstain', 0.2)}",
         )
+
+
+def _bounds_abstentions(spec: ConstraintSpec) -> bool:
+    """Whether a constraint bounds how often a rule abstains, by more than the range does."""
+    for metric in (Abstained(), Coverage()):
+        if spec.metric == metric.name or isinstance(spec.metric, type(metric)):
+            bound, idle = (spec.high, 1) if metric.traits.lower_is_better else (spec.low, 0)
+            return spec.over != GAP and bool(np.isfinite(bound)) and bound != idle
+    return False
 
 
 def _if_wanted(metric: Any, classes: NDArray[Any], pos_label: Any, output: int | None) -> Any:

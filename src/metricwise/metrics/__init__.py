@@ -5,7 +5,7 @@ A metric is registered by name in the module of its family, and is public by `__
 """
 
 from . import label_metrics, linear, ratio, recall_means, smooth, transforms
-from .abstention import Abstained, Abstaining
+from .abstention import Abstained, Abstaining, Coverage
 from .base import FractionalLinear, Increasing, Linear, Metric
 from .label_metrics import *  # noqa: F403
 from .linear import *  # noqa: F403
@@ -29,6 +29,7 @@ __all__ = [
     "ClassAverage",
     "Abstaining",
     "Abstained",
+    "Coverage",
     "Resolved",
     "get_metric",
     "metric_names",

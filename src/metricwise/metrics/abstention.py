@@ -21,7 +21,7 @@ from ..core.params import Parameters
 from .base import Form, FractionalLinear, Increasing, Linear, Metric, Traits, Wrapped
 from .registry import register
 
-__all__ = ["Abstaining", "Abstained", "Abstention"]
+__all__ = ["Abstained", "Abstaining", "Abstention", "Coverage"]
 
 _COST = "a finite number of at least 0"
 
@@ -181,6 +181,7 @@ class Abstaining(Wrapped):
     See Also
     --------
     Abstained : The share of abstentions.
+    Coverage : The share of rows that are decided.
 
     References
     ----------
@@ -266,9 +267,21 @@ class Abstaining(Wrapped):
         return super().gradient(_square(confusion))[..., : confusion.shape[-2], :]
 
 
+class _OfAbstentions(Metric):
+    """A metric of how often a rule abstains, linear in the column of abstentions."""
+
+    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        raise InvalidParameter(
+            "metric",
+            problem="only for rules that may abstain",
+            remedy=f"set {argument('abstain', True)}, or to the cost of an abstention",
+            owner=self.name,
+        )
+
+
 @register("abstained", listed=False)
 @dataclass(frozen=True, eq=False)
-class Abstained(Metric):
+class Abstained(_OfAbstentions):
     """Share of abstentions, ``sum_i C[i, K]`` of confusion matrices with an additional column.
 
     Range [0, 1]. It has no 0/0. It is for rules that may abstain, to be bounded or recorded; as an aim it is minimised,
@@ -276,6 +289,7 @@ class Abstained(Metric):
 
     See Also
     --------
+    Coverage : The share of the other rows.
     Abstaining : How abstentions count in other metrics.
 
     Examples
@@ -304,17 +318,54 @@ class Abstained(Metric):
         ),
     )
 
-    def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
-        raise InvalidParameter(
-            "metric",
-            problem="only for rules that may abstain",
-            remedy=f"set {argument('abstain', True)}, or to the cost of an abstention",
-            owner="abstained",
-        )
-
     def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
         k = as_shares(priors).shape[-1] - 1
         return Linear(with_column(np.zeros((k, k)), 1.0), (0.0, 1.0))
+
+
+@register("coverage", listed=False)
+@dataclass(frozen=True, eq=False)
+class Coverage(_OfAbstentions):
+    """Share of rows that are decided, ``sum_ij C[i, j]`` over classes j: 1 minus the share of abstentions.
+
+    Range [0, 1]. It has no 0/0. It is for rules that may abstain: maximised subject to a bound on a metric of the
+    decided rows, or bounded or recorded itself. It is neither the coverage of an interval nor that of labels
+    (:class:`LabelCoverage`).
+
+    See Also
+    --------
+    Abstained : The share of the other rows.
+    Abstaining : How abstentions count in other metrics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import metricwise as mw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = (rng.random(2000) < p).astype(int)
+    >>> solution = mw.optimize(p, y, "coverage", abstain=True, subject_to="accuracy >= 0.9")
+    >>> decided = solution.rule.predict(p) != -1
+    >>> bool(np.isclose(decided.mean(), solution.value)), bool((solution.rule.predict(p) == y)[decided].mean() > 0.9)
+    (True, True)
+    """
+
+    traits = Traits(
+        name="coverage",
+        family="linear",
+        concave=True,
+        fixed_form=True,
+        of_abstentions=True,
+        prices_abstentions=True,
+        degenerate=(
+            "Coverage alone is highest if every row is decided; bound another metric with subject_to, such as "
+            "'accuracy >= 0.9', or bound the coverage under another metric."
+        ),
+    )
+
+    def _bind_undecided(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Linear:
+        k = as_shares(priors).shape[-1] - 1
+        return Linear(with_column(np.ones((k, k)), 0.0), (0.0, 1.0))
 
 
 def _without_column(form: Form) -> FractionalLinear:
@@ -338,7 +389,16 @@ def _square(confusion: ArrayLike) -> FloatArray:
 
 def _checked(metric: Abstaining) -> Abstaining:
     """Refuse a cost for a metric that defines the cost of an abstention itself."""
-    if metric.cost is not None and metric.base.traits.prices_abstentions:
+    traits = metric.base.traits
+    if metric.cost is not None and traits.of_abstentions:
+        raise InvalidParameter(
+            "abstain",
+            problem=f"{metric.name} is the share of rows that are {'not ' if traits.lower_is_better else ''}decided, "
+            "so an abstention has no other cost in it",
+            remedy=f"set {argument('abstain', True)}",
+            owner="abstain",
+        )
+    if metric.cost is not None and traits.prices_abstentions:
         raise InvalidParameter(
             "abstain",
             problem=f"the table of {metric.name} already includes the cost of abstaining",

@@ -71,8 +71,8 @@ def fit_within(
         return Search(problem, recipe, link, problem.constraints, settings)
 
     searches = [search_by(recipe) for recipe in recipes]
-    thresholds = [search for search in searches if search.sweeps]
-    searches = thresholds[:1] or searches  # which are exact
+    settling = [search for search in searches if search.settles]
+    searches = settling[:1] or searches  # which are exact
     task = _Task(problem, confidence, settings, seed, stage)
     try:
         if not problem.labelled:

@@ -20,6 +20,7 @@ from ...goals.constraint import Constraint, ConstraintSystem, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, sample_constraints
 from ...oracles.problem import FitStrategy, InMemory, Problem
 from ...rules.calibration import TemperatureScaling
+from ...solvers.abstention_cuts import counts_no_hits, cut_shares, cut_within
 from ...solvers.constrained import Effort, Feasible, InfeasibleError, Point
 from ...solvers.constrained_local import best_mixture, scattered_losses
 from ...solvers.constrained_single import MAX_REPAIRS, best_by_labels, best_single
@@ -123,18 +124,42 @@ class _Piece:
         """Whether all thresholds that mixtures are made of are asked for, because labels are counted."""
         return self.objective.width == 2 and self.problem.labelled and self.judge is self.oracle and not self.sweeps
 
-    @property
+    @cached_property
     def sweeps(self) -> bool:
-        """Whether all rules that come into question are thresholds, counted with labels."""
+        """Whether all rules that come into question are thresholds or cuts, counted with labels."""
+        labels = self.problem.labelled and self.judge is self.oracle
+        return labels and (self.has_thresholds or self.has_cuts)
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether all rules that come into question are thresholds."""
         grouping = self.objective.grouping
         binary = self.objective.width == 2 and grouping.n_groups == 1 and grouping.loss is None
-        labels = self.problem.labelled and self.judge is self.oracle
-        return binary and self.limits.shared(grouping.share) and labels and not self.objective.frozen.any()
+        return binary and self.limits.shared(grouping.share) and not self.objective.frozen.any()
+
+    @cached_property
+    def has_cuts(self) -> bool:
+        """Whether they are cuts on the largest probability, below which a rule abstains."""
+        may_abstain = self.problem.schema.abstain_label is not None
+        return may_abstain and self.judge is self.oracle and cut_shares(self.objective, self.limits) is not None
+
+    @property
+    def settles(self) -> bool:
+        """Whether the best on the given rows is what is asked for, so that rules by probabilities are not compared.
+
+        By labels the best accuracy is somewhat flattered, and which cut has it is partly luck.
+        """
+        return self.sweeps and (self.has_thresholds or counts_no_hits(self.objective))
+
+    def swept(self, limits: ConstraintSystem) -> SolverResult | None:
+        """Return the best threshold or cut within limits; None where none keeps them."""
+        sweep = cut_within if self.has_cuts else sweep_within
+        return sweep(self.oracle, self.objective, limits)
 
     def best(self, limits: ConstraintSystem, *, single: bool, effort: Effort) -> ConstrainedRule:
         """Return the best rule within limits: a mixture, or one rule."""
         if self.sweeps and not self.settings.randomized:
-            threshold = sweep_within(self.oracle, self.objective, limits)
+            threshold = self.swept(limits)
             if threshold is None:
                 raise NoSingleRuleError(self._mixture(limits, effort))
             return ConstrainedRule(threshold, threshold.confusion, None)
@@ -191,8 +216,10 @@ class _Piece:
 
     def _mixture_at(self, limits: ConstraintSystem) -> Point:
         self.feasible.narrow(limits)
-        if self.sweeps:  # what the programme asks for is best by probabilities, a threshold may do better by labels
-            threshold = sweep_within(self.oracle, self.objective, limits)
+        if self.sweeps or self.has_cuts:
+            # What the programme asks for is best by probabilities, a threshold may do better by labels; and of
+            # deterministic rules the best cut is not always among those that it asks for.
+            threshold = self.swept(limits)
             if threshold is not None:
                 self.feasible.add(threshold.losses, threshold.confusion[None], threshold.confusion[None])
         lucky = not self.sweeps and (self.feasible.effort >= Effort.FULL or not limits.narrowed)
@@ -329,6 +356,11 @@ class Search:
             part[:, outputs] = judged
             parts.append(part)
         return np.concatenate(parts)
+
+    @property
+    def settles(self) -> bool:
+        """Whether no other recipe need be compared with this one."""
+        return not self.settings.randomized and all(piece.settles for _, _, piece in self.pieces)
 
     @property
     def compares_known(self) -> bool:
