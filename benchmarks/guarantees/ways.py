@@ -174,7 +174,7 @@ OURS = ("exact, unlabelled rows", "exact")
 ALL = dict.fromkeys(SIZES, 1)
 SECOND = dict.fromkeys(SIZES, 2)
 SELDOM = {500: 4, 1_000: 4, 4_000: 4, 20_000: 20, 100_000: 20}
-LEARNED = {500: 50, 1_000: 50, 4_000: 50, 20_000: 50, 100_000: 50}  # learning the order takes a third of a second
+LEARNED = dict.fromkeys(SIZES, 100)  # learning the order takes a third of a second
 TODAY = dict.fromkeys(SIZES, 20)
 MAPIE: dict[str, dict[str, Any]] = {
     "mapie": {"method": "bonferroni_holm"},
