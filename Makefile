@@ -110,6 +110,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/tuning_speed.py
 	$(BIN)/python benchmarks/home_ground.py
 	$(BIN)/python -m benchmarks.promises
+	$(BIN)/python -m benchmarks.guarantees
 	$(BIN)/python -m benchmarks.intervals
 	$(BIN)/python -m benchmarks.export_equality
 	$(BIN)/python -m benchmarks.fairness
