@@ -363,7 +363,8 @@ class ThresholdPromise:
             return None
         level, factor = max(levels), 1.0
         for _ in range(_TRIALS):
-            chosen = self.thresholds.best(self.thresholds.limits, self.thresholds.distances(free, level, factor))
+            distances = self.thresholds.distances(free, level, factor)
+            chosen = self.thresholds.best(self.thresholds.limits, distances, hurried=True)
             if chosen is None:
                 return None
             rule = self.sample(chosen)
