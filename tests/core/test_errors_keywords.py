@@ -33,8 +33,8 @@ CALLS = {
     "MetricOptimalClassifierCV": lambda **options: mw.MetricOptimalClassifierCV(LogisticRegression(), **options),
 }
 PARAMETERS = """proba y metric average output_weight pos_label order classes input sample_weight groups
-sensitive_features cost subject_to confidence abstain prior labels_per_row record strategy random_state
-verbose"""
+sensitive_features cost subject_to confidence guarantee unlabelled abstain prior labels_per_row record strategy
+random_state verbose"""
 
 
 @pytest.mark.parametrize("name", INSTEAD)
@@ -60,7 +60,7 @@ def test_a_parameter_of_that_name_is_taken():
 
 def test_the_parameters_of_optimize_and_of_the_estimator():
     assert list(inspect.signature(mw.optimize).parameters) == PARAMETERS.split()
-    assert len(mw.MetricOptimalClassifierCV(LogisticRegression()).get_params(deep=False)) == 20
+    assert len(mw.MetricOptimalClassifierCV(LogisticRegression()).get_params(deep=False)) == 21
 
 
 @pytest.mark.parametrize("name", HOMES)
