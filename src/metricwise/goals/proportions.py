@@ -18,7 +18,7 @@ from ..metrics.linear import Recall
 from ..metrics.recall_means import Minimum, MinRecall
 from .constraint import Constraint
 
-__all__ = ["Proportion", "least_of", "proportions_of"]
+__all__ = ["Proportion", "cells_of", "least_of", "proportions_of"]
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
@@ -63,7 +63,7 @@ def proportions_of(constraint: Constraint, n_classes: int, labels: Sequence[Any]
     parts = least_of(constraint.metric, range(n_classes))
     if constraint.near_prior or constraint.minus is not None or (parts and np.isfinite(constraint.high)):
         return None
-    read = [_read_cells(metric, n_classes, labels) for metric in parts or [constraint.metric]]
+    read = [cells_of(metric, n_classes, labels) for metric in parts or [constraint.metric]]
     cells = [pair for pair in read if pair is not None]
     if len(cells) < len(read):
         return None
@@ -71,8 +71,11 @@ def proportions_of(constraint: Constraint, n_classes: int, labels: Sequence[Any]
     return [Proportion(*pair, *end, constraint.group, constraint.promise) for pair in cells for end in ends]
 
 
-def _read_cells(metric: Metric, n_classes: int, labels: Sequence[Any]) -> tuple[BoolArray, BoolArray] | None:
-    """Return the cells of successes and of trials; None if the metric is not a share of rows."""
+def cells_of(metric: Metric, n_classes: int, labels: Sequence[Any]) -> tuple[BoolArray, BoolArray] | None:
+    """Return the cells (K, D) of successes and of trials; None if the metric is not a share of rows.
+
+    D is one more than K = `n_classes` for rules that may abstain.
+    """
     form = metric._of_cells(n_classes, labels)
     if not isinstance(form, FractionalLinear):
         return None
@@ -80,9 +83,8 @@ def _read_cells(metric: Metric, n_classes: int, labels: Sequence[Any]) -> tuple[
     size = float(B.max())
     if size <= 0:
         return None
-    successes, trials = A / size, B / size
-    flags = [np.abs(part - 1) < _ROUNDING for part in (successes, trials)]
-    others = [np.abs(part) < _ROUNDING for part in (successes, trials)]
+    flags = [np.abs(part / size - 1) < _ROUNDING for part in (A, B)]
+    others = [np.abs(part / size) < _ROUNDING for part in (A, B)]
     whole = all((flag | other).all() for flag, other in zip(flags, others, strict=True))
     return (flags[0], flags[1]) if whole and not (flags[0] & ~flags[1]).any() else None
 

@@ -19,8 +19,7 @@ from ..core.labels import python_labels
 from ..core.matrices import inner
 from ..core.quantiles import student_quantile
 from ..goals.constraint import BoundConstraint, ConstraintSystem, GroupGap, PooledConstraint
-from ..goals.proportions import least_of
-from ..metrics.base import FractionalLinear
+from ..goals.proportions import cells_of, least_of
 from ..oracles.problem import Problem
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling
@@ -133,12 +132,12 @@ class SampledMetric:
         """The same where the metric is defined so, as recalls and precisions are, and rows move the class priors."""
         if self.prior_known or self.bound.around is not None:
             return None
-        ratio = self.bound.constraint.metric._of_cells(len(self.labels), self.labels)
-        if not isinstance(ratio, FractionalLinear) or ratio.A.shape != self.C.shape:
+        read = cells_of(self.bound.constraint.metric, len(self.labels), self.labels)
+        if read is None:
             return None
-        cells = np.asarray(ratio.A), np.asarray(ratio.B)
-        if not all(((c == 0) | (c == 1)).all() for c in cells) or (cells[0] > cells[1]).any():
-            return None
+        cells = np.zeros_like(self.C), np.zeros_like(self.C)  # no row is of a decision that is no class
+        for padded, part in zip(cells, read, strict=True):
+            padded[: len(part)] = part
         share, trials = _share_of(cells, self.C)
         return cells if trials > 0 and abs(share - self.value) < _SAME else None
 
