@@ -147,13 +147,13 @@ def optimize(
     guarantee : {"exact"}, optional
         "exact": the constraints hold in the population with at least the probability `confidence`, for any distribution
         of independent rows, provided that the model has not seen them: pass probabilities of held-out rows, not of
-        cross-validation. For constraints on proportions of rows: precisions, recalls, accuracy, error rates, shares,
-        abstentions, the smallest recall. If no rule can be guaranteed, an error says how many rows may be enough. None:
-        the confidence is approximate. See :doc:`/floors`.
+        cross-validation. For constraints on proportions of rows: precisions, recalls, accuracy, false positive rates,
+        shares, abstentions, the smallest recall. If no rule can be guaranteed, an error says how many rows may be
+        enough. None: the confidence is approximate. See :doc:`/floors`.
     unlabelled : array-like, optional
-        With `guarantee`: numbers of other rows, of the form of `proba`, whose labels need not be known, such as those
-        of the training rows or of rows to come. They place the thresholds that are tested; without them, a random
-        tenth of the rows does, whose labels are not used.
+        With `guarantee`: numbers of *other* rows, in arrays of the form of `proba`, whose labels need not be known,
+        such as those of the training rows or of rows to come. They place the thresholds that are tested; without them,
+        a random tenth of the rows does, whose labels are not used.
     abstain : bool, float or Abstention, optional
         Whether the rule may abstain from deciding about a row. A number is the cost of an abstention, for linear
         metrics: in units of one error for accuracy and its weighted and balanced forms (0.2: abstain if the decision is

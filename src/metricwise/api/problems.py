@@ -139,9 +139,19 @@ def read_unlabelled(rows: RowSpec, problem: Problem, goal: Goal) -> Probabilitie
     schema = problem.schema
     metadata = RuleMetadata(**schema.column_facts)
     try:
-        return read_probabilities(rows.unlabelled, schema, metadata, rows.pos_label if schema.single else None)
+        others = read_probabilities(rows.unlabelled, schema, metadata, rows.pos_label if schema.single else None)
     except InvalidParameter as error:
         raise error.within(f"{mention('unlabelled')}: ") from None
+    source = problem.source
+    if isinstance(source, MemorySource) and _are_same(others, source.rows.proba):
+        raise InvalidParameter("unlabelled", "be other rows than those that are tested", "the same", "leave it out")
+    return others
+
+
+def _are_same(first: Probabilities, second: Probabilities) -> bool:
+    """Whether two sets of rows are the same, in the same order."""
+    pairs = zip(first.blocks, second.blocks, strict=False)
+    return first.n_rows == second.n_rows and all(np.array_equal(block, other) for block, other in pairs)
 
 
 def check_constraints(task: FitTask) -> None:

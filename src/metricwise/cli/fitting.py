@@ -349,7 +349,8 @@ def _print_solution(solution: Any) -> None:
     for result in solution.constraints:
         verb = "satisfied" if result.guarantee is None else "guaranteed"
         sure = "" if result.confidence is None else f", {verb} on new data with confidence {result.confidence:.3g}"
-        say(f"{result.name}: {result.value:.4f} on the given rows{sure}.")
+        where = "on the given rows" if result.guarantee is None else "on the rows that tested it"
+        say(f"{result.name}: {result.value:.4f} {where}{sure}.")
     say(f"\n{solution.rule.describe()}")
     if solution.status:
         say(with_options(solution.status))

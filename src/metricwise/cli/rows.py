@@ -457,6 +457,10 @@ def read_labelled(
 def read_unlabelled(path: str, rows: LabelledRows, columns: ColumnOptions) -> Any:
     """Read the probabilities of rows without labels from the columns that labelled rows have them in."""
     table = open_file(path, columns.separator)
+    if isinstance(table, Arrays) != (not rows.columns):
+        raise InvalidParameter(
+            "unlabelled", "be of the kind of the table of labelled rows: both arrays, or both with columns", path
+        )
     if isinstance(table, Arrays):
         return _read_array(table, columns, _input_option(columns))
     return _read_columns(table, rows.columns, rows.targets, [None] * len(rows.columns))[0]

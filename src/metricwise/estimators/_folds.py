@@ -29,7 +29,9 @@ _N_FOLDS = 5
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[Split]:
+def make_splits(
+    cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any], *, stratify: bool = True
+) -> list[Split]:
     """Return the (train, test) rows of each fold, without repetitions.
 
     None and integers are stratified by combinations of classes if possible; a float is the share of test rows in a
@@ -38,17 +40,19 @@ def make_splits(cv: Any, X: Any, target: Target, random_state: Any, params: dict
     n = count_rows(X)
     splits = [
         (_row_numbers(train, n, "trains on"), _tested_once(_row_numbers(test, n, "tests")))
-        for train, test in _split(cv, X, target, random_state, params)
+        for train, test in _split(cv, X, target, random_state, params, stratify)
     ]
     if not splits:
         raise InvalidParameter("cv", "yield at least one split into training and test rows", "none")
     return splits
 
 
-def _split(cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any]) -> list[tuple[Any, Any]]:
+def _split(
+    cv: Any, X: Any, target: Target, random_state: Any, params: dict[str, Any], stratify: bool
+) -> list[tuple[Any, Any]]:
     n, strata = count_rows(X), target.strata()
     if isinstance(cv, Real) and not isinstance(cv, Integral):
-        return list(_one_split(float(cv), n, strata, random_state).split(np.zeros(n), strata))
+        return list(_one_split(float(cv), n, strata, random_state, stratify).split(np.zeros(n), strata))
     if cv is None or isinstance(cv, Integral):
         folds = _N_FOLDS if cv is None else int(cv)
         can = np.bincount(strata).max() >= folds
@@ -88,7 +92,7 @@ def _tested_once(rows: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows if len(once) == len(rows) else once
 
 
-def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) -> Any:
+def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any, stratify: bool) -> Any:
     n_test = int(np.floor(share * n + 1e-9))  # 0.29 * 100 is 28.999...
     if not 0 < n_test < n:
         raise InvalidParameter(
@@ -97,7 +101,7 @@ def _one_split(share: float, n: int, strata: NDArray[Any], random_state: Any) ->
             remedy="use another share or more rows",
         )
     counts = np.bincount(strata)
-    can = counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
+    can = stratify and counts.min() >= 2 and min(n_test, n - n_test) >= len(counts)
     splitter = StratifiedShuffleSplit if can else ShuffleSplit
     return splitter(1, test_size=n_test, random_state=random_state)
 

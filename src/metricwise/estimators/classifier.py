@@ -125,8 +125,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
     guarantee : {"exact"}, optional
         "exact": the constraints hold with at least the probability `confidence` for any distribution of independent
         rows, as in :func:`metricwise.optimize`. It needs a model that has not seen the rows that test the rule and is
-        not fitted again: ``cv="prefit"``, or a float such as ``cv=0.5`` with ``refit=False``. The scores of the other
-        rows then place the thresholds that are tested.
+        not fitted again: ``cv="prefit"``, or a float such as ``cv=0.5`` with ``refit=False``, which splits rows at
+        random, without strata. The scores of the other rows then place the thresholds that are tested. Steps that learn
+        from labels, such as a selection of features, belong into `estimator`.
     abstain : bool, float or Abstention, optional
         Whether the rule may abstain: at the given cost or, with True, as often as `subject_to` allows, as in
         :func:`metricwise.optimize`. A :class:`metricwise.Abstention` has the label that `predict` returns for an
@@ -574,7 +575,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         params = routed.estimator.fit
         estimator = FrozenEstimator(self.estimator) if isinstance(self.cv, str) else self.estimator
         cv = None if isinstance(self.cv, str) else self.cv
-        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split)
+        # Strata would tell a model how many rows of each class test its rule.
+        stratify = self.guarantee is None
+        splits = make_splits(cv, X, target, self.random_state, routed.splitter.split, stratify=stratify)
         if not self.refit and len(splits) > 1 and not self._is_prefit:
             raise InvalidParameter(
                 "",

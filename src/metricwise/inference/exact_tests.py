@@ -139,7 +139,11 @@ def _check_number(name: str, number: Any, must: str, holds: Callable[[float], bo
 def _trials_needed(bound: float, value: float, level: float, power: float) -> int:
     """Return the number of trials from which on a floor is proved with the power asked for; of very many, to 1 %."""
     low = high = max(ceil(log(level) / log(bound)), 1)  # with fewer, not even successes alone prove it
-    while _powers(np.array([high]), bound, value, level)[0] < power and high < _MAX_TRIALS:
+    while _powers(np.array([high]), bound, value, level)[0] < power:
+        if high > _MAX_TRIALS:
+            raise InvalidParameter(
+                "value", f"be further from bound, which takes more than {_MAX_TRIALS:.0e} rows to prove"
+            )
         low, high = high, 2 * high
     numbers = np.unique(np.linspace(low, 2 * high, _POWERS).astype(np.int64))
     short = np.flatnonzero(_powers(numbers, bound, value, level) < power)  # the power rises in a zigzag

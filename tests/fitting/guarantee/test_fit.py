@@ -1,11 +1,13 @@
 """Guaranteed constraints of `optimize`: the best certified rule, what is refused, and promises kept on known worlds."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 
 import metricwise as mw
 from metricwise.fitting.constraints.resolve import InfeasibleConstraintsError
@@ -152,6 +154,32 @@ def test_abstentions_leave_the_least_certain_rows():
     assert (decided == new_y)[decided != -1].mean() >= 0.8
 
 
+@pytest.mark.parametrize("text", ["precision >= 0.7 in group a", "accuracy >= 0.7 in group a"])
+def test_a_bound_in_one_group(text):
+    rng = np.random.default_rng(0)
+    p, y = world(rng, 8000)
+    group = np.where(rng.random(8000) < 0.4, "a", "b")
+    solution = mw.optimize(p, y, "recall", subject_to=text, sensitive_features=group, **EXACT)
+    decided = solution.predict(p, sensitive_features=group)
+    inside = group == "a"
+    value = y[inside & (decided == 1)].mean() if "precision" in text else (decided == y)[inside].mean()
+    assert value >= 0.7
+    assert solution.value == pytest.approx(decided[y == 1].mean())
+
+
+def test_a_bound_on_one_of_several_outputs():
+    rng = np.random.default_rng(0)
+    both = [world(rng, 5000, slope) for slope in (1.5, 2.0, 3.0)]
+    P, Y = np.stack([p for p, _ in both], axis=1), np.stack([y for _, y in both], axis=1)
+    for text in ("precision[2, 1] >= 0.6", "accuracy[1] >= 0.7"):
+        solution = mw.optimize(P, Y, "f1", average="macro", subject_to=text, **EXACT)
+        decided = solution.predict(P)
+        expected = np.mean([f1_score(Y[:, m], decided[:, m]) for m in range(3)])
+        assert solution.value == pytest.approx(expected)
+        assert solution.value_on_new_rows is None
+        assert "on the 4,500 rows" in solution.status or "on the 3,500 rows" in solution.status
+
+
 @pytest.mark.parametrize("aware", [True, False])
 def test_bounds_in_every_group(aware):
     rng = np.random.default_rng(0)
@@ -248,8 +276,42 @@ def test_if_nothing_can_be_guaranteed_the_error_says_how_many_rows_may_do():
         NotGuaranteedError, match=r"at confidence 0.95 with 300 rows; by these rows, some [0-9,]+ may be"
     ):
         mw.optimize(p, y, "recall", subject_to="precision >= 0.8", **EXACT)
-    with pytest.raises(InfeasibleConstraintsError, match="no rule was found that satisfies it on the rows themselves"):
+    with pytest.raises(InfeasibleConstraintsError, match="none of the candidate rules satisfies all bounds by enough"):
         mw.optimize(p, y, "recall", subject_to="precision >= 0.999", **EXACT)
+    for text in ("recall >= 1", "share <= 0", "share <= 1 and precision >= 1"):
+        with pytest.raises(NotGuaranteedError, match=r"because no number of rows proves a bound of [01]"):
+            mw.optimize(p, y, "recall", subject_to=text, **EXACT)
+    with pytest.raises(NotGuaranteedError, match="none of the candidate rules"):
+        mw.optimize(p, y, "recall", subject_to="share <= 1 and precision >= 0.995", **EXACT)
+
+
+def test_the_number_of_rows_that_may_do_mostly_does():
+    enough = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p, y = world(rng, 400)
+        try:
+            mw.optimize(p, y, "recall", subject_to="precision >= 0.8", **EXACT)
+        except NotGuaranteedError as error:
+            found = re.search(r"some ([0-9,]+) may be enough", str(error))
+            if found is None:
+                continue
+            n_rows = int(found[1].replace(",", ""))
+        else:
+            continue
+        p, y = world(rng, n_rows)
+        try:
+            enough += bool(mw.optimize(p, y, "recall", subject_to="precision >= 0.8", **EXACT))
+        except NotGuaranteedError:
+            enough -= 1
+    assert enough >= 2
+
+
+def test_the_group_that_is_too_small_is_named():
+    p, y = world(np.random.default_rng(0), 2000)
+    group = np.where(np.arange(2000) % 50 == 0, "few", "many")
+    with pytest.raises(NotGuaranteedError, match=r"in group 'few' at confidence 0\.95 with 40 rows"):
+        mw.optimize(p, y, "recall", subject_to="precision >= 0.7 in every group", sensitive_features=group, **EXACT)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +332,7 @@ def test_if_nothing_can_be_guaranteed_the_error_says_how_many_rows_may_do():
         ({"strategy": mw.Strategy(randomized=True)}, "is for single rules, got randomized=True"),
         ({"guarantee": None, "unlabelled": [0.1, 0.2]}, "unlabelled is for guarantee='exact', which is not given"),
         ({"unlabelled": [[0.1, 0.2, 0.7]]}, "unlabelled: "),
+        ({"unlabelled": [0.1, 0.2]}, "unlabelled must have at least 5 rows, which place the thresholds, got 2"),
         (
             {"subject_to": "recall gap <= 0.1", "sensitive_features": np.arange(400) % 2},
             "bounds a gap between groups, which is none",
@@ -287,6 +350,12 @@ def test_what_cannot_be_guaranteed_is_refused_by_name(options, text):
     p, y = world(np.random.default_rng(0), 400)
     with pytest.raises(ValueError, match=text):
         mw.optimize(p, y, "recall", **{"subject_to": "precision >= 0.6", **EXACT, **options})
+
+
+def test_the_tested_rows_do_not_place_their_thresholds():
+    p, y = world(np.random.default_rng(0), 400)
+    with pytest.raises(ValueError, match="unlabelled must be other rows than those that are tested, got the same"):
+        mw.optimize(p, y, "recall", subject_to="precision >= 0.6", unlabelled=p, **EXACT)
 
 
 def test_labels_are_needed():
@@ -336,6 +405,24 @@ def test_an_estimator_tests_rows_that_its_model_has_not_seen(table):
     expected = mw.optimize(fitted.predict_proba(X[2000:]), y[2000:], "recall", subject_to="precision >= 0.85", **EXACT)
     assert prefit.rule_ == expected.rule
     assert prefit.rule_.metadata.guarantee == "exact"
+
+
+def test_the_split_of_an_estimator_does_not_fix_the_classes_that_test(table):
+    """Stratified, each would test as many rows of every class: the model would know something of the tested labels."""
+    X, y = table
+    counts = set()
+    for seed in range(4):
+        model = mw.MetricOptimalClassifierCV(
+            LogisticRegression(),
+            metric="recall",
+            subject_to="precision >= 0.85",
+            cv=0.5,
+            refit=False,
+            random_state=seed,
+            **EXACT,
+        )
+        counts.add(tuple(model.fit(X, y).rule_.metadata.class_counts[0]))
+    assert len(counts) > 1
 
 
 @pytest.mark.parametrize("options", [{}, {"cv": 0.5}, {"cv": 5}, {"cv": 3, "refit": True}])

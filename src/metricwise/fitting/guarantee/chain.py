@@ -32,6 +32,7 @@ Count = Callable[[FloatArray, int | None], NDArray[np.int64]]
 _SPARSE_FACTOR, _SPARSE_WEIGHT = 4.0, 1.0
 _DENSE_FACTOR, _DENSE_WEIGHT = 1.12, 1.0
 _SAFEST_WEIGHT = 2.0
+_ROUNDING = 1e-12  # of scores of about 1
 _FURTHER_SHARE = 0.25  # of the sparse heads, relative to the first one
 
 
@@ -74,6 +75,15 @@ class ScoreFamily:
         above, below = (np.cumsum(part[::-1], axis=0)[::-1] for part in cells)
         return np.asarray(above[1:] + below[0] - below[1:])
 
+    def is_clear_of(self, thresholds: FloatArray) -> bool:
+        """Whether no score is so near to one of ascending thresholds that rounding could decide the row otherwise."""
+        after = np.searchsorted(thresholds, self.score)
+        near = np.minimum(
+            np.abs(self.score - thresholds[np.minimum(after, len(thresholds) - 1)]),
+            np.abs(self.score - thresholds[np.maximum(after - 1, 0)]),
+        )
+        return bool((near > _ROUNDING * np.maximum(np.abs(self.score), 1.0)).all())
+
     @property
     def _sides(self) -> tuple[IntArray, IntArray]:
         return self.above, self.below
@@ -94,11 +104,14 @@ class OtherRows:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Ascending thresholds (T,), which of them are certified, and their counted cells (T, K, D) of all rows."""
+    """Ascending thresholds (T,), which of them are certified, and their counted cells (T, K, D), by group.
+
+    Those of all rows are of the group None.
+    """
 
     thresholds: FloatArray
     certified: BoolArray
-    cells: NDArray[np.int64]
+    cells: Mapping[int | None, NDArray[np.int64]]
 
 
 def safest_end(proportion: Proportion, above: BoolArray) -> End | None:
@@ -125,7 +138,7 @@ def certify_thresholds(
 
     `count` returns the cells of `n_rows` tested rows, see :meth:`ScoreFamily.count`. Bounds are tested from the end at
     which they are safest; if there are some of either end, with half of delta each, and only thresholds that both
-    certify are certified.
+    certify are certified. How rows are counted must not depend on labels.
     """
     used = [end for end in End if end in ends]
     level = delta / len(used)
@@ -139,7 +152,7 @@ def certify_thresholds(
         step = -1 if end is End.TOP else 1  # thresholds ascend
         shares = level * grid.level_shares(end)
         certified &= certify_in_sequence(p_values[::step], shares[::step])[::step]
-    return Chain(grid.thresholds, certified, cells_by_group[None])
+    return Chain(grid.thresholds, certified, cells_by_group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +221,9 @@ class _Grid:
         """Place thresholds at ranks of other rows that grow by their square root, and at heads."""
         scores, values = np.sort(others), np.unique(others)
         n, lowest = len(scores), np.nextafter(values[0], -np.inf)
-        middles = np.concatenate([[lowest], (values[1:] + values[:-1]) / 2, [values[-1]]])
+        middles = (values[1:] + values[:-1]) / 2
+        middles = np.where(middles < values[1:], middles, values[:-1])  # between neighbouring numbers there is none
+        middles = np.concatenate([[lowest], middles, [values[-1]]])
 
         def places(end: End, ranks: IntArray) -> IntArray:
             """Return the positions of thresholds that have so many of the other rows above or below them."""

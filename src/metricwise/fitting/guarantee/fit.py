@@ -7,7 +7,7 @@ know user input.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log10
 from typing import Any
@@ -49,6 +49,8 @@ IntArray = NDArray[np.intp]
 
 _PLACING_SHARE = 0.1  # of the rows, whose scores place thresholds where there are no rows without labels
 _LADDER_SHARE = 0.3  # of the rows, which the rules of a ladder are fitted to
+_EXPLAINED_POWER = 0.95  # of the tests with that number: the best of several candidates is flattered
+_LEAST_PLACING_ROWS = 5  # without labels
 _EXPLAINED_CANDIDATES = 12  # of which the number of rows that may be enough is estimated
 _LEAST_TRIALS = 5  # of a proportion, from which the number of rows that may be enough is estimated
 
@@ -84,7 +86,8 @@ def fit_guaranteed(task: FitTask) -> FittedRule:
     assert task.goal.confidence is not None
     delta = (1.0 - task.goal.confidence) / len(pieces)
     rng = np.random.default_rng(task.seed)
-    recalibrate = task.recipe_list[0].recalibrate and len(pieces) == 1  # a rule has one link
+    alone = problem.schema.n_outputs == 1 and not (task.by_group and task.group_aware)
+    recalibrate = task.recipe_list[0].recalibrate and alone  # a rule has one link
     certified = [_certify(task, piece, recalibrate, delta, rng) for piece in pieces]
     fitted = _count(task, certified)
     if task.by_group and not task.group_aware and task.groups is not None:
@@ -127,10 +130,13 @@ def _certify(task: FitTask, piece: Piece, recalibrate: bool, delta: float, rng: 
     if placing is None:
         placing_rows, tested_rows = _split(piece.rows.n_rows, _PLACING_SHARE, rng)
         tested, placing = piece.take(tested_rows), piece.take(placing_rows).rows.source.rows.proba
+    elif placing.n_rows < _LEAST_PLACING_ROWS:
+        must = f"have at least {_LEAST_PLACING_ROWS} rows, which place the thresholds"
+        raise InvalidParameter("unlabelled", must, f"{placing.n_rows}", "pass more of them, or leave it out")
     others = piece.place(placing)
     chain, position = _test_thresholds(tested, safest, others, delta)
     if position is None:
-        raise _not_guaranteed(task, piece, tested.rows.n_rows, chain.cells)
+        raise _not_guaranteed(task, piece, tested.rows.n_rows, chain.cells, delta)
     threshold = float(chain.thresholds[position])
     in_unit = threshold if _has_cut_points(piece) else None
     return _Certified(tested, len(chain.thresholds), _threshold_loss(piece, threshold), threshold=in_unit)
@@ -142,21 +148,17 @@ def _has_cut_points(piece: Piece) -> bool:
 
 
 def _test_thresholds(tested: Piece, ends: Sequence[End], others: OtherRows, delta: float) -> tuple[Chain, int | None]:
-    """Return tested thresholds and the position of the best; tested rule by rule if rounding decides otherwise."""
+    """Return tested thresholds and the position of the best; rule by rule if rounding may decide a row otherwise."""
+    family, in_unit = tested.family, _has_cut_points(tested)
 
-    def by_losses(thresholds: FloatArray, group: int | None = None) -> NDArray[np.int64]:
+    def count(thresholds: FloatArray, group: int | None = None) -> NDArray[np.int64]:
+        if in_unit or family.is_clear_of(thresholds):
+            return family.count(thresholds, group)
         losses = [_threshold_loss(tested, threshold) for threshold in thresholds.tolist()]
         return tested.count_losses(losses, None, group)
 
-    arguments = tested.rows.n_rows, tested.proportions, ends, others, delta
-    chain = certify_thresholds(tested.family.count, *arguments)
-    position = _best(tested.rows, chain.cells, chain.certified)
-    if position is None or _has_cut_points(tested):
-        return chain, position
-    if not np.array_equal(by_losses(chain.thresholds[[position]])[0], chain.cells[position]):
-        chain = certify_thresholds(by_losses, *arguments)
-        position = _best(tested.rows, chain.cells, chain.certified)
-    return chain, position
+    chain = certify_thresholds(count, tested.rows.n_rows, tested.proportions, ends, others, delta)
+    return chain, _best(tested.rows, chain.cells[None], chain.certified)
 
 
 def _threshold_loss(piece: Piece, threshold: float) -> Loss:
@@ -188,10 +190,10 @@ def _certify_ladder(task: FitTask, piece: Piece, recalibrate: bool, delta: float
     fitted, tested = piece.take(fitted_rows), piece.take(tested_rows)
     ladder = climb(fitted, tested, recalibrate, task.settings, delta)
     if ladder is None:
-        raise _not_guaranteed(task, piece, piece.rows.n_rows, None)
-    position = _best(tested.rows, ladder.cells, ladder.certified)
+        raise _not_guaranteed(task, piece, piece.rows.n_rows, None, delta)
+    position = _best(tested.rows, ladder.cells[None], ladder.certified)
     if position is None:
-        raise _not_guaranteed(task, piece, tested.rows.n_rows, ladder.cells)
+        raise _not_guaranteed(task, piece, tested.rows.n_rows, ladder.cells, delta)
     return _Certified(tested, len(ladder.losses), ladder.losses[position], ladder.link)
 
 
@@ -223,44 +225,53 @@ def _values(objective: Objective, cells: NDArray[np.int64]) -> FloatArray:
 # -------------------------------------------------------------------------------------------------------- no rule
 
 
-def _not_guaranteed(task: FitTask, piece: Piece, n_tested: int, cells: NDArray[np.int64] | None) -> NotGuaranteedError:
+def _not_guaranteed(
+    task: FitTask, piece: Piece, n_tested: int, cells: Mapping[int | None, NDArray[np.int64]] | None, delta: float
+) -> NotGuaranteedError:
     """Return the error that no rule is certified, with the number of rows that may be enough."""
     names = " and ".join(f"'{name}'" for name in dict.fromkeys(c.name for c in piece.constraints))
-    confidence = task.goal.confidence
-    enough = None if cells is None else _rows_enough(piece.proportions, cells, n_tested, confidence)
-    rows = f"with {piece.rows.n_rows:,} rows"
-    said = f"no rule could be guaranteed to satisfy {names} at confidence {confidence:g} {rows}"
-    said += (
-        "; no rule was found that satisfies it on the rows themselves"
-        if enough is None
-        else (f"; by these rows, some {_rounded(max(enough, 2 * piece.rows.n_rows)):,} may be enough")
-    )
+    where = f" {piece.title}" if piece.title else ""
+    said = f"no rule could be guaranteed to satisfy {names}{where} at confidence {task.goal.confidence:g} with "
+    said += f"{piece.rows.n_rows:,} rows"
+    unprovable = [p for p in piece.proportions if not 0 < p.bound < 1 and (p.bound == 1) == p.is_floor]
+    enough = None if cells is None or unprovable else _rows_enough(piece.proportions, cells, n_tested, delta)
+    if unprovable:
+        said += f", because no number of rows proves a bound of {unprovable[0].bound:g}"
+    elif enough is None:
+        said += ", because none of the candidate rules satisfies all bounds by enough on the rows that tested them"
+    else:
+        said += f"; by these rows, some {_rounded(max(enough, 2 * piece.rows.n_rows)):,} may be enough"
     remedy = f"loosen a bound, pass more labelled rows, or leave {mention('guarantee')} out for about this confidence"
     return NotGuaranteedError(f"{said}; {remedy}.")
 
 
 def _rows_enough(
-    proportions: Sequence[Proportion], cells: NDArray[np.int64], n_rows: int, confidence: float | None
+    proportions: Sequence[Proportion], cells: Mapping[int | None, NDArray[np.int64]], n_rows: int, delta: float
 ) -> int | None:
     """Return the least number of rows by which one of the candidates would probably be certified; None if none is."""
-    assert confidence is not None
-    some = cells[np.unique(np.linspace(0, len(cells) - 1, _EXPLAINED_CANDIDATES).astype(np.intp))]
-    needed = [_rows_for(proportions, counts, n_rows, confidence) for counts in some]
+    n = len(cells[None])
+    some = np.unique(np.linspace(0, n - 1, _EXPLAINED_CANDIDATES).astype(np.intp)).tolist()
+    needed = [_rows_for(proportions, {g: part[t] for g, part in cells.items()}, n_rows, delta) for t in some]
     return min((rows for rows in needed if rows is not None), default=None)
 
 
 def _rows_for(
-    proportions: Sequence[Proportion], counts: NDArray[np.int64], n_rows: int, confidence: float
+    proportions: Sequence[Proportion], counts: Mapping[int | None, NDArray[np.int64]], n_rows: int, delta: float
 ) -> int | None:
     rows = 0
     for proportion in proportions:
-        successes, trials = (int(number) for number in proportion.count(counts))
+        if not 0 < proportion.bound < 1:
+            continue
+        successes, trials = (int(number) for number in proportion.count(counts[proportion.group]))
         if trials < _LEAST_TRIALS:
             return None
         value = min(max(successes / trials, 0.5 / trials), 1.0 - 0.5 / trials)  # few errors do not mean none
         if (value <= proportion.bound) if proportion.is_floor else (value >= proportion.bound):
             return None
-        rows = max(rows, rows_to_guarantee(proportion.bound, value, share=trials / n_rows, confidence=confidence))
+        needed = rows_to_guarantee(
+            proportion.bound, value, share=trials / n_rows, confidence=1.0 - delta, power=_EXPLAINED_POWER
+        )
+        rows = max(rows, needed)
     return rows
 
 
@@ -340,7 +351,9 @@ def _with_results(task: FitTask, fitted: FittedRule, certified: Sequence[_Certif
     """Return the fit with what is guaranteed and, of one piece, estimates from the rows that tested it."""
     results = _constraint_results(task, certified)
     kept = "; ".join(f"{result.name}: {result.value:.4g}" for result in results)
-    n_tested = sum(part.tested.rows.n_rows for part in certified)
+    sizes = [part.tested.rows.n_rows for part in certified]
+    by_group = task.by_group and task.group_aware
+    n_tested = sum(sizes) if by_group else max(sizes)  # outputs are of the same rows
     texts = [
         f"Guaranteed with a confidence of {task.goal.confidence:g}, for any distribution of independent rows that the "
         f"model has not seen: {kept} on the {n_tested:,} rows that tested "
@@ -349,7 +362,7 @@ def _with_results(task: FitTask, fitted: FittedRule, certified: Sequence[_Certif
     fitted = replace(
         fitted, constraints=results, notes=(*fitted.notes, *note_list(NoteKind.CONSTRAINT, *texts)), gain=None
     )
-    if len(certified) > 1 or task.problem.aim.average == "instance":
+    if by_group or task.problem.schema.n_outputs > 1 or task.problem.aim.average == "instance":
         return fitted
     tested = certified[0].tested.rows
     codes = fitted.rule.decide(RuleRows(tested.source.rows.proba))

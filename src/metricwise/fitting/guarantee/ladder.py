@@ -5,6 +5,7 @@ For bounds that no single threshold decides: several classes, abstentions by cla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -34,12 +35,12 @@ _ASKED_EVERY = 5  # such rung asks the oracle for rules; on three classes and 1,
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """Losses of rules in the order of their tests, their link, which are certified, and their cells (T, K, D)."""
+    """Losses of rules in the order of their tests, their link, which are certified, and their cells by group."""
 
     losses: tuple[Loss, ...]
     link: TemperatureScaling | None
     certified: BoolArray
-    cells: NDArray[np.int64]
+    cells: Mapping[int | None, NDArray[np.int64]]
 
 
 def climb(fitted: Piece, tested: Piece, recalibrate: bool, settings: Settings, delta: float) -> Ladder | None:
@@ -56,7 +57,7 @@ def climb(fitted: Piece, tested: Piece, recalibrate: bool, settings: Settings, d
     p_values = largest_p_values(tested.proportions, [cells[p.group] for p in tested.proportions])
     shares = np.zeros(len(losses))
     shares[0] = delta
-    return Ladder(tuple(losses), link, certify_in_sequence(p_values, shares), cells[None])
+    return Ladder(tuple(losses), link, certify_in_sequence(p_values, shares), cells)
 
 
 def _fit_rungs(fitted: Piece, link: TemperatureScaling | None, settings: Settings, n_tested: int) -> list[Loss]:

@@ -44,6 +44,8 @@ class Piece:
         The output among those of the problem, whose outputs come once for every group that has a rule of its own.
     unlabelled : Probabilities or None
         Of rows without labels.
+    title : str, default=""
+        Which group or output it is.
     """
 
     rows: InMemory
@@ -51,6 +53,7 @@ class Piece:
     proportions: tuple[Proportion, ...]
     output: int = 0
     unlabelled: Probabilities | None = None
+    title: str = ""
 
     def take(self, rows: IntArray) -> Piece:
         """Return the same of some of the rows."""
@@ -131,8 +134,19 @@ def split_pieces(task: FitTask, rows: InMemory, unlabelled: Probabilities | None
                 if (n_outputs == 1 or c.output == m) and (not by_group or c.group == g)
             )
             if of_piece:
-                pieces.append(_piece(rows, of_piece, m, g if by_group else None, unlabelled))
+                piece = _piece(rows, of_piece, m, g if by_group else None, unlabelled)
+                pieces.append(replace(piece, title=_title(task, m, g if by_group else None)))
     return pieces
+
+
+def _title(task: FitTask, m: int, group: int | None) -> str:
+    """Return how a sentence names one of several pieces."""
+    schema, parts = task.problem.schema, []
+    if schema.n_outputs > 1:
+        parts.append(f"of output {m if schema.output_names is None else schema.output_names[m]!r}")
+    if group is not None and task.groups is not None:
+        parts.append(f"in group {task.groups.names[group]!r}")
+    return " ".join(parts)
 
 
 def _piece(
@@ -168,7 +182,7 @@ def _proportions(constraint: Constraint, n_classes: int, labels: Sequence[object
         "guarantee",
         problem=f"{argument('guarantee', 'exact')} is for proportions of rows, but {constraint.name!r} {reason}, which "
         "is none",
-        remedy="bound precisions, recalls, accuracy, error rates, shares or the smallest recall, or leave "
+        remedy="bound precisions, recalls, accuracy, false positive rates, shares or the smallest recall, or leave "
         f"{mention('guarantee')} out: {mention('confidence')} is for all metrics",
     )
 
@@ -197,7 +211,7 @@ def check_rows(task: FitTask) -> None:
             glance.repeats is not None,
             "sample_weight",
             "needs rows of equal weight, got frequencies",
-            "repeat rows that occurred several times, if they are independent",
+            "leave guarantee out",
         ),
         (
             problem.dependence is not None,
