@@ -240,14 +240,15 @@ def test_a_rule_keeps_what_is_guaranteed_in_its_file(rows, tmp_path):
 def test_promises_are_broken_in_at_most_five_of_a_hundred_draws(unlabelled, bumpy):
     """Draws of a world whose precision by threshold is known; the floor is crossed several times if it is bumpy."""
     x = (np.arange(200_000) + 0.5) / 200_000
-    truth = 0.5 + 0.12 * np.sin(25 * x) * (1 - x) if bumpy else np.clip(1.1 * x, 0, 1)
+    bumps = np.array([0.1, 0.9, 0.4, 0.95, 0.5])[np.searchsorted([0.55, 0.7, 0.8, 0.9], x)]
+    truth = bumps if bumpy else np.clip(1.1 * x, 0, 1)
     below = np.cumsum(truth[::-1])[::-1]  # positives above each score
     given, broken, n_draws = 0, 0, 400
     for draw in range(n_draws):
         rng = np.random.default_rng(draw)
         score, others = rng.random(1000), rng.random(1000) if unlabelled else None
         y = (rng.random(1000) < truth[(score * 200_000).astype(int)]).astype(int)
-        floor = 0.55 if bumpy else 0.8
+        floor = 0.63 if bumpy else 0.8
         try:
             rule = mw.optimize(score, y, "recall", subject_to=f"precision >= {floor}", unlabelled=others, **EXACT).rule
         except NotGuaranteedError:
