@@ -117,6 +117,11 @@ class FitTask:
         return self.sensitive is not None and bool(self.sensitive.group_aware)
 
     @property
+    def has_group_rules(self) -> bool:
+        """Whether each sensitive group has a rule of its own."""
+        return self.by_group and self.group_aware
+
+    @property
     def fits_unknown_groups(self) -> bool:
         """Whether rows of unknown groups are decided by a rule that is fitted without groups."""
         return self.group_aware and self.sensitive is not None and self.sensitive.unknown == "blind"

@@ -52,7 +52,7 @@ def find_references(
     if problem.labelled and recipe.confusion != "labels":
         recipes.append(replace(recipe, confusion="labels"))
     single = replace(settings, randomized=False)
-    found = []
+    references = []
     for limit in limits.constraints:
         if not isinstance(limit, PooledConstraint) or limit.convex or np.isinf(limit.constraint.low):
             continue
@@ -61,8 +61,8 @@ def find_references(
         aim = AveragedMetric(limit.constraint.metric, "micro", np.ones(len(outputs)))
         some = replace(some, aim=aim, record={}, constraints=())
         own_link = None if link is None else link.of_outputs(outputs)
-        found += [Reference(solve(some, by, single, own_link).losses[0], outputs) for by in recipes]
-    return found
+        references += [Reference(solve(some, by, single, own_link).losses[0], outputs) for by in recipes]
+    return references
 
 
 def spread_references(references: Sequence[Reference], block: IntArray, width: int) -> list[Loss]:

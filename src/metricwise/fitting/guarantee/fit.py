@@ -29,6 +29,7 @@ from ...oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ...rules.base import RuleRows
 from ...rules.calibration import TemperatureScaling
 from ...rules.metadata import RuleMetadata
+from ...solvers.abstention_cuts import cut_loss
 from ...solvers.result import Outcome, SolverResult, count_rule
 from ...solvers.sweep import threshold_loss
 from ..by_group import rejoin_groups, split_by_group, values_by_group
@@ -86,7 +87,7 @@ def fit_guaranteed(task: FitTask) -> FittedRule:
     assert task.goal.confidence is not None
     delta = (1.0 - task.goal.confidence) / len(pieces)
     rng = np.random.default_rng(task.seed)
-    alone = problem.schema.n_outputs == 1 and not (task.by_group and task.group_aware)
+    alone = problem.schema.n_outputs == 1 and not task.has_group_rules
     recalibrate = task.recipe_list[0].recalibrate and alone  # a rule has one link
     certified = [_certify(task, piece, recalibrate, delta, rng) for piece in pieces]
     fitted = _count(task, certified)
@@ -166,10 +167,8 @@ def _threshold_loss(piece: Piece, threshold: float) -> Loss:
     schema = piece.rows.schema
     if schema.n_extra == 0:
         return threshold_loss(np.array([threshold]))
-    k = schema.width
-    reached = float(np.nextafter(threshold, np.inf))  # a class wins a tie with an abstention
-    diagonal = np.append(-np.ones(k), 0.0)[None]
-    return Loss(diagonal=diagonal, offset=np.append(np.zeros(k), -reached)[None])
+    reached = np.nextafter(threshold, np.inf)  # a class wins a tie with an abstention
+    return cut_loss(np.array([reached]), schema.width)
 
 
 def _certify_ladder(task: FitTask, piece: Piece, recalibrate: bool, delta: float, rng: Any) -> _Certified:
@@ -288,7 +287,7 @@ def _count(task: FitTask, certified: Sequence[_Certified]) -> FittedRule:
     """Count the rule of all pieces on all rows."""
     problem, metadata = task.problem, _metadata(task)
     thresholds = [part.threshold for part in certified]
-    by_group = task.by_group and task.group_aware
+    by_group = task.has_group_rules
     if all(threshold is not None for threshold in thresholds):
         if by_group or len(certified) < problem.schema.n_outputs:
             raise InvalidParameter(
@@ -352,7 +351,7 @@ def _with_results(task: FitTask, fitted: FittedRule, certified: Sequence[_Certif
     results = _constraint_results(task, certified)
     kept = "; ".join(f"{result.name}: {result.value:.4g}" for result in results)
     sizes = [part.tested.rows.n_rows for part in certified]
-    by_group = task.by_group and task.group_aware
+    by_group = task.has_group_rules
     n_tested = sum(sizes) if by_group else max(sizes)  # outputs are of the same rows
     texts = [
         f"Guaranteed with a confidence of {task.goal.confidence:g}, for any distribution of independent rows that the "

@@ -121,7 +121,7 @@ def _is_symmetric(cells: BoolArray) -> bool:
 def split_pieces(task: FitTask, rows: InMemory, unlabelled: Probabilities | None) -> list[Piece]:
     """Return the pieces of a task: the constrained outputs, once for every group that may have a rule of its own."""
     n_outputs, n_groups = rows.schema.n_outputs, 1
-    by_group = task.by_group and task.group_aware
+    by_group = task.has_group_rules
     if by_group and task.groups is not None:
         n_groups = len(task.groups.names)
         _check_about_groups(task.goal.constraints)
