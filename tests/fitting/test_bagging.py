@@ -12,7 +12,6 @@ import worlds
 from metricwise import Frequencies, InTime
 from metricwise.core.losses import Loss
 from metricwise.fitting import bagging as bags
-from metricwise.fitting import selection
 from metricwise.fitting.solving import Settings, solve
 from metricwise.oracles.problem import FitStrategy
 from metricwise.rules import fit_link
@@ -288,7 +287,7 @@ def test_a_label_never_changes_the_decision_that_it_judges(kind, metric, options
     def judged(labels, resamples=None):
         problem = read_problem(proba, labels, metric, sample_weight=weight, classes=classes, **options).sample(60, 0)
         resamples = two_rounds(problem, seed) if resamples is None else resamples
-        return selection._decide_left_out(problem, resamples, fitted(problem, resamples, recipe)), resamples
+        return bags.decide_left_out(problem, resamples, fitted(problem, resamples, recipe)), resamples
 
     before, resamples = judged(y)
     block = data.draw(st.integers(0, resamples.left_out.shape[1] - 1))
@@ -307,7 +306,7 @@ def test_labels_that_were_seen_do_change_decisions():
 
     def judged(labels):
         problem = read_problem(proba, labels, "f1").sample(60, 0)
-        return selection._decide_left_out(problem, resamples, fitted(problem, resamples, RECIPES[0]))
+        return bags.decide_left_out(problem, resamples, fitted(problem, resamples, RECIPES[0]))
 
     assert (judged(y)[own] != judged(np.where(own, y, 1 - y))[own]).any()
 

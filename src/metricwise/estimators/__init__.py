@@ -11,6 +11,7 @@ from typing import Any
 from .scoring import make_scorer
 
 _HOME = {
+    "eval_metric": "eval_metrics",
     "MetricOptimalClassifierCV": "classifier",
     "FixedRuleClassifier": "fixed_rule",
     "CostSensitiveClassifier": "cost_sensitive",

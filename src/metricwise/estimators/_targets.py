@@ -16,7 +16,7 @@ from ..data.classes import read_order
 from ..data.frames import column_names, is_frame, scales_of
 from ..data.labels import Labels, observed_labels
 
-__all__ = ["Target", "read_target"]
+__all__ = ["Target", "declared_classes", "read_target"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ def read_target(y: Any, classes: Any = None) -> Target:
     if classes is None:
         target = target.in_terms_of(_shared(_completed(labels.classes)))
     else:
-        target = target.of_classes(_shared(_declared_classes(labels, classes)))
+        target = target.of_classes(_shared(declared_classes(labels, classes)))
     names = tuple(column_names(y)) if target.several and is_frame(y) else None
     target = replace(target, output_names=names).in_order(None, y)
     for m in range(target.n_outputs):
@@ -197,7 +197,7 @@ def read_target(y: Any, classes: Any = None) -> Target:
     return target
 
 
-def _declared_classes(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
+def declared_classes(labels: Labels, classes: Any) -> tuple[NDArray[Any], ...]:
     """Return the declared classes of each output."""
     n_outputs = len(labels.classes)
     nested = labels.multioutput and len(classes) > 0 and np.ndim(classes[0]) == 1

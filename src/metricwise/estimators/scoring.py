@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, entry_point, refuses_removed
+from ..core.errors import InvalidParameter, argument, entry_point, mention, refuses_removed, shown
 from ..core.labels import Scales
 from ..data.abstention import split_abstained
 from ..data.classes import read_order
@@ -30,7 +30,9 @@ from ..metrics.recognised import unwrap
 from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
 
-__all__ = ["LabelScore", "make_scorer", "score_label_sets", "score_labels"]
+__all__ = ["LabelScore", "joined_classes", "make_scorer", "refuse_early", "score_label_sets", "score_labels"]
+
+_RESPONSES = ("auto", "predict_proba", "predict_log_proba", "decision_function")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +114,14 @@ def make_scorer(
     output_weight: ArrayLike | None = None,
     pos_label: Any = None,
     abstain: bool | float | Abstention | None = None,
+    at: str = "predict",
+    subject_to: Any = None,
+    response: str = "auto",
 ) -> Any:
     """Make a scikit-learn scorer from a metric, for ``scoring=`` in model selection.
+
+    The scorer rates the predictions of an estimator, or with ``at="best"`` what the best decision rule makes of its
+    probabilities: the latter is what to choose models by if :func:`optimize` comes after them.
 
     Parameters
     ----------
@@ -139,14 +147,26 @@ def make_scorer(
     abstain : True, float or Abstention, optional
         What an abstention counts for, as in :func:`metricwise.optimize`; a :class:`metricwise.Abstention` has the label
         that an estimator predicts if it abstains. None: every prediction is a class.
+    at : {"predict", "best"}, default="predict"
+        "predict": the metric of the estimator's predictions. "best": the metric of the best rule for what the estimator
+        returns by `response`, as :func:`value_at_best` estimates it on the rows that are scored. Each half of them is
+        decided by the rule of the other half; the halves are the same for all candidates.
+    subject_to : str, constraint, or list of these, optional
+        With ``at="best"``: constraints on the rule, as in :func:`value_at_best`.
+    response : {"auto", "predict_proba", "predict_log_proba", "decision_function"}, default="auto"
+        With ``at="best"``: the method of the estimator that rules are fitted to; "auto" is `predict_proba`, and
+        `decision_function` for estimators without it.
 
     Returns
     -------
     scorer : callable
-        ``scorer(estimator, X, y, sample_weight=None)``; greater is better.
+        ``scorer(estimator, X, y, sample_weight=None)``, with ``at="best"`` also `groups`; greater is better. Both are
+        passed by scikit-learn's metadata routing if the scorer's `set_score_request` asks for them.
 
     See Also
     --------
+    value_at_best : The value of ``at="best"`` as a function of arrays.
+    eval_metric : The same for early stopping in LightGBM, XGBoost and CatBoost.
     MetricOptimalClassifierCV : Maximise the metric instead of only measuring it.
     metricwise.metrics.metric_names : All metricwise names.
     sklearn.metrics.make_scorer : Make a scorer from a function of labels.
@@ -162,13 +182,33 @@ def make_scorer(
     >>> search = GridSearchCV(tree, {"max_depth": [1, 4]}, scoring=mw.make_scorer("g_mean")).fit(X, y)
     >>> search.best_params_
     {'max_depth': 4}
-    """
-    from sklearn.metrics import make_scorer as wrap  # loaded when asked for: `import metricwise` stays light
 
-    _refuse_early(metric, average, pos_label)
+    By the best rule for their probabilities, which :func:`optimize` finds afterwards:
+
+    >>> search.set_params(scoring=mw.make_scorer("g_mean", at="best")).fit(X, y).best_params_
+    {'max_depth': 4}
+    """
+    # scikit-learn is loaded when it is asked for: `import metricwise` stays light.
+    refuse_early(metric, average, pos_label)
+    _check_at(at, subject_to, response)
     if classes is None and order is not None and not any(labels is None for labels in order):
         classes = order
-    goal = GoalSpec(metric, average, pos_label, output_weight, abstain=read_abstain(abstain), order=order)
+    goal = GoalSpec(
+        metric,
+        average,
+        pos_label,
+        output_weight,
+        subject_to=subject_to,
+        confidence=None,
+        abstain=read_abstain(abstain),
+        order=order,
+    )
+    if at == "best":
+        from .best_rule_scorer import BestRuleScorer
+
+        return BestRuleScorer(goal, classes, response, LabelScore(goal).__name__)
+    from sklearn.metrics import make_scorer as wrap
+
     if _is_of_rows(metric):
         refuse_for_labels(RowSpec(None, classes=classes, order=order), goal)
     score = LabelScore(goal, classes)
@@ -190,8 +230,7 @@ def score_labels(
         raise InvalidParameter("y", f"have the shape of the predictions, {predicted.shape}", np.shape(y))
     all_classes = list(classes)
     if not declared:
-        pools = scorer.goal.average != "macro" and not are_for_outputs(scorer.goal.metric)
-        all_classes = _joined_classes(classes, labels.classes, pools)
+        all_classes = joined_classes(classes, labels.classes, scorer.goal)
     names = all_classes if labels.multioutput else all_classes[0]
     return replace(scorer, classes=names)(y, predicted, sample_weight=sample_weight)
 
@@ -202,10 +241,11 @@ def score_label_sets(goal: GoalSpec, y: Any, predicted: Any, sample_weight: Any)
     return label_value(goal, y, predicted, sample_weight)
 
 
-def _joined_classes(
-    classes: tuple[NDArray[Any], ...], observed: tuple[NDArray[Any], ...], pools: bool
+def joined_classes(
+    classes: tuple[NDArray[Any], ...], observed: tuple[NDArray[Any], ...], goal: GoalSpec
 ) -> list[NDArray[Any]]:
-    """Return the classes of each output and those observed in it; outputs that are pooled share theirs."""
+    """Return the classes of each output and those observed in it; outputs that a goal pools share theirs."""
+    pools = goal.average != "macro" and not are_for_outputs(goal.metric)
     if pools and same_classes(classes):
         pooled = [label for labels in observed for label in labels.tolist()]
         return [_joined(classes[0], pooled)] * len(classes)
@@ -224,7 +264,22 @@ def _is_of_rows(metric: Any) -> bool:
     return isinstance(metric, (str, LabelMetric)) and read_label_metric(metric) is not None
 
 
-def _refuse_early(metric: Any, average: str | None, pos_label: Any) -> None:
+def _check_at(at: Any, subject_to: Any, response: Any) -> None:
+    """Refuse settings of the best rule for scorers of predictions, and responses that are none."""
+    if at not in ("predict", "best"):
+        raise InvalidParameter("at", "be 'predict' or 'best'", shown(at))
+    if response not in _RESPONSES:
+        raise InvalidParameter("response", f"be one of {', '.join(map(repr, _RESPONSES))}", shown(response))
+    for name, value, default in (("subject_to", subject_to, None), ("response", response, "auto")):
+        if at == "predict" and value != default:
+            raise InvalidParameter(
+                name,
+                problem=f"{mention(name)} is for the best rule, but the scorer rates the predictions of estimators",
+                remedy=f"add {argument('at', 'best')}, or leave it out",
+            )
+
+
+def refuse_early(metric: Any, average: str | None, pos_label: Any) -> None:
     """Raise now what would be raised for every kind of target: model selection turns late errors into NaN."""
     if _is_of_rows(metric):
         of_rows = read_label_metric(metric)

@@ -20,7 +20,7 @@ from ..core.errors import InvalidParameter, argument, mention
 from ..core.losses import Loss
 from ..core.probabilities import Probabilities
 from ..data.sources.memory import MemorySource
-from ..kernels import tally
+from ..kernels import code_type, tally
 from ..oracles.problem import FitStrategy, InMemory
 from ..rules.calibration import TemperatureScaling, link_or_base, prior_shift
 from ..rules.calibration_fit import fit_links
@@ -30,7 +30,19 @@ from ..rules.weighted import WeightedRule, anonymous_rule
 from ..solvers.base import Solver
 from .solving import Settings, solve
 
-__all__ = ["PARTS", "ROUNDS", "Bag", "BaggedRule", "Resamples", "dealt_size", "draw", "fit_bags", "links_of"]
+__all__ = [
+    "PARTS",
+    "ROUNDS",
+    "Bag",
+    "BaggedRule",
+    "Resamples",
+    "deal_halves",
+    "dealt_size",
+    "decide_left_out",
+    "draw",
+    "fit_bags",
+    "links_of",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -69,7 +81,7 @@ class Resamples:
     @cached_property
     def rows(self) -> list[IntArray]:
         """The rows of each block, ascending."""
-        order = np.argsort(self.block, kind="stable")
+        order = np.argsort(self.block.astype(np.int8), kind="stable")  # a radix sort, for short integers
         ends = np.cumsum(np.bincount(self.block, minlength=self.left_out.shape[1]))
         return np.split(order, ends[:-1])
 
@@ -127,19 +139,52 @@ def dealt_size(problem: InMemory) -> int:
 
 def _dealt_rows(problem: InMemory, rng: np.random.Generator) -> IntArray:
     """Deal rows to blocks, (N,): those that belong together as one."""
-    rows = problem.source.rows
-    cluster = np.arange(rows.n_rows) if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1]
-    cluster = cluster.reshape(-1)
-    size = np.bincount(cluster)
+    cluster, size = _clusters(problem)
     n_blocks = min(_BLOCKS, len(size))
     if problem.dependence is not None:
-        # By where the middle of a run lies, so that two runs, however long, never come into one block alone.
-        size = np.ones_like(size) if problem.dependence.by_weight else size
-        block = (2 * np.cumsum(size) - size) * n_blocks // (2 * size.sum())
-        block = np.unique(block, return_inverse=True)[1]
+        block = _stretches(problem, size, n_blocks)
     else:
-        block = _dealt(problem, cluster, size, n_blocks, rng)
+        order = rng.permutation(len(size))
+        if problem.source.rows.cluster is not None:
+            order = _content_order(problem, [_cluster_labels(problem, cluster), -size], cluster)[order]
+        block = _dealt(problem, cluster, size, n_blocks, order)
     return np.asarray(block, dtype=np.intp)[cluster]
+
+
+def deal_halves(problem: InMemory) -> Resamples:
+    """Deal rows to two halves, each of which one resample leaves out.
+
+    The halves depend on the number of rows, on their labels and on which rows belong together, and not on the
+    probabilities: they are the same for all models that are compared on the rows. Rows in time are an earlier and a
+    later half.
+    """
+    check_labelled(problem)
+    cluster, size = _clusters(problem)
+    if problem.dependence is not None:
+        block = _stretches(problem, size, 2)
+    else:
+        block = _dealt(problem, cluster, size, 2, np.random.default_rng(0).permutation(len(size)))
+    return Resamples(problem, np.asarray(block, dtype=np.intp)[cluster], np.eye(2, dtype=bool))
+
+
+def _clusters(problem: InMemory) -> tuple[IntArray, IntArray]:
+    """Return which rows belong together, numbers (N,), and how many rows each of these has."""
+    rows = problem.source.rows
+    if rows.cluster is None:
+        return np.arange(rows.n_rows), np.ones(rows.n_rows, dtype=np.intp)
+    cluster = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    return cluster, np.bincount(cluster)
+
+
+def _stretches(problem: InMemory, size: IntArray, n_blocks: int) -> IntArray:
+    """Deal runs of rows in time to blocks, each of which is a stretch of time.
+
+    By where the middle of a run lies, so that two runs, however long, never come into one block alone.
+    """
+    assert problem.dependence is not None
+    size = np.ones_like(size) if problem.dependence.by_weight else size
+    block = (2 * np.cumsum(size) - size) * n_blocks // (2 * size.sum())
+    return np.unique(block, return_inverse=True)[1]
 
 
 def check_labelled(problem: InMemory) -> None:
@@ -167,16 +212,22 @@ def check_labelled(problem: InMemory) -> None:
         )
 
 
-def _dealt(
-    problem: InMemory, cluster: IntArray, size: IntArray, n_blocks: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """Deal clusters of rows to blocks at random, the largest first, to and fro: blocks are of about one size."""
-    # Of several rows the sum of their classes, which knows no order: of binary labels, how many are positive.
-    labels = np.bincount(cluster, _strata(problem), minlength=len(size))
-    order = rng.permutation(len(size))
-    if problem.source.rows.cluster is not None:
-        order = _content_order(problem, [labels, -size], cluster)[order]
-    order = order[np.lexsort((-size[order], labels[order]))]
+def _cluster_labels(problem: InMemory, cluster: IntArray) -> FloatArray:
+    """The sum of the classes of rows that belong together: of binary labels, how many are positive."""
+    strata = _strata(problem)
+    return strata if problem.source.rows.cluster is None else np.bincount(cluster, strata).astype(np.float64)
+
+
+def _dealt(problem: InMemory, cluster: IntArray, size: IntArray, n_blocks: int, order: IntArray) -> NDArray[np.intp]:
+    """Deal clusters of rows to blocks, the largest first, to and fro: blocks are of about one size.
+
+    Clusters with the same labels and of one size are dealt in the given order.
+    """
+    labels = _cluster_labels(problem, cluster)
+    if problem.source.rows.cluster is None:
+        order = order[np.argsort(labels.astype(np.int16)[order], kind="stable")]  # a radix sort, for short integers
+    else:
+        order = order[np.lexsort((-size[order], labels[order]))]
     turn, place = np.divmod(np.arange(len(size)), n_blocks)
     block = np.empty(len(size), dtype=np.intp)
     block[order] = np.where(turn % 2 == 0, place, n_blocks - 1 - place)
@@ -528,3 +579,11 @@ def _of_outputs(rule: WeightedRule | MixtureRule, outputs: slice, problem: InMem
     seed = getattr(rule, "seed", 0)
     parts = tuple(anonymous_rule(loss, problem.schema.n_decisions) for loss in losses)
     return MixtureRule(parts, shares[0] if same else shares, seed=seed)
+
+
+def decide_left_out(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
+    """Return decisions (N, M) on every row by the average rule of the resamples that left it out."""
+    out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
+    for rows, left_out_by in zip(resamples.rows, resamples.left_out.T, strict=True):
+        out[rows] = bag.decide(problem.take(rows), left_out_by)
+    return out

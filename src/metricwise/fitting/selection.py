@@ -29,7 +29,18 @@ from ..oracles.problem import FitStrategy, InMemory, Problem, argmax_rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.weighted import WeightedRule
 from ..solvers.base import Solver
-from .bagging import PARTS, ROUNDS, Bag, BaggedRule, Resamples, dealt_size, draw, fit_bags, links_of
+from .bagging import (
+    PARTS,
+    ROUNDS,
+    Bag,
+    BaggedRule,
+    Resamples,
+    dealt_size,
+    decide_left_out,
+    draw,
+    fit_bags,
+    links_of,
+)
 from .samples import MAX_ROWS, with_copies_clustered
 from .secondary_metrics import held_out
 from .solving import WIDE, Settings, solve
@@ -340,14 +351,6 @@ def _values(judge: Judge, counts: FloatArray) -> FloatArray:
     return judge.values_of_counts(counts)
 
 
-def _decide_left_out(problem: InMemory, resamples: Resamples, bag: Bag) -> NDArray[Any]:
-    """Return decisions (N, M) on every row by the average rule of the resamples that left it out."""
-    out = np.empty((problem.n_rows, problem.schema.n_outputs), dtype=code_type(problem.schema.decision_width))
-    for rows, left_out_by in zip(resamples.rows, resamples.left_out.T, strict=True):
-        out[rows] = bag.decide(problem.take(rows), left_out_by)
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class _OutOfBagScores:
     """Decisions of C candidates about rows that they were not fitted to, and their scores; argmax is the last."""
@@ -363,7 +366,7 @@ class _OutOfBagScores:
         by_block = problem.schema.n_outputs > _MAX_DELTA_OUTPUTS
         judge = _BlockJudge(problem, resamples.rows) if by_block else Judge(problem)
         argmax = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.decision_width))
-        codes = (*(_decide_left_out(problem, resamples, bag) for bag in bags), argmax)
+        codes = (*(decide_left_out(problem, resamples, bag) for bag in bags), argmax)
         return cls(judge, resamples, bags, codes, tuple(judge.score(Decisions.of_codes(c)) for c in codes))
 
     @property

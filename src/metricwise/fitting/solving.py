@@ -49,6 +49,7 @@ class Settings:
     seed: int = 0
     tol: float | None = None
     max_iter: int | None = None
+    n_random: int | None = None
 
     def make(self, oracle: Oracle, objective: Objective, *, walks: bool = True) -> Solver:
         """Return the solver that fits; `walks` is False where one that walks along a line of losses cannot."""

@@ -64,7 +64,7 @@ class ResampledThresholds:
     objective : Objective
         Of one group, bound to all rows.
     limits : ConstraintSystem
-        Bound to all rows.
+        Bound to all rows; may be without constraints.
     """
 
     resamples: Resamples
@@ -86,29 +86,38 @@ class ResampledThresholds:
         proba = self.problem.source.rows.proba
         proba = proba if self.link is None else self.link.view(proba)
         columns = [proba.output(m)[:, 0].astype(np.float64) for m in range(proba.n_outputs)]
-        return np.stack([eta if eta.ndim == 1 else eta[:, 1] / eta.sum(axis=1) for eta in columns], axis=1)
+        return np.stack([eta if eta.ndim == 1 else eta[:, 1] / (eta[:, 0] + eta[:, 1]) for eta in columns], axis=1)
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Rows and true classes of the entries with a label, and their weights."""
         rows, share, weight = self.problem.source.rows, self.objective.grouping.share, self.oracle.weight
-        assert rows.codes is not None
-        row, output = np.nonzero(rows.codes >= 0)
+        codes = self._codes
+        if codes.shape[1] == 1 and codes.min(initial=0) >= 0:
+            row_weight = np.ones(len(codes)) if rows.weight is None else rows.weight
+            return np.arange(len(codes)), codes[:, 0].astype(np.intp), row_weight
+        row, output = np.nonzero(codes >= 0)
         each = np.divide(share, weight, out=np.zeros_like(share), where=weight > 0)
         each = each / each.max()  # so that rows without weights are whole numbers
         return (
             row,
-            rows.codes[row, output].astype(np.intp),
+            codes[row, output].astype(np.intp),
             each[output] * (1.0 if rows.weight is None else rows.weight[row]),
         )
+
+    @property
+    def _codes(self) -> NDArray[Any]:
+        """True classes (N, M), -1 where the label is missing."""
+        codes = self.problem.source.rows.codes
+        assert codes is not None
+        return codes
 
     @cached_property
     def _bins(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """The least and the largest score in each of n bins, ascending, and the bin of each entry with a label."""
-        rows = self.problem.source.rows
-        assert rows.codes is not None
-        scores = self.scores[rows.codes >= 0]
-        order = np.argsort(scores, kind="stable")
+        codes = self._codes
+        scores = self.scores.reshape(-1) if codes.min(initial=0) >= 0 else self.scores[codes >= 0]
+        order = np.argsort(scores)  # of equal scores in any order: they are in one bin
         ascending = scores[order]
         cuts = np.flatnonzero(ascending[1:] > ascending[:-1]) + 1
         if len(cuts) >= _MAX_BINS:
@@ -152,9 +161,7 @@ class ResampledThresholds:
 
     def judged(self, decided: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
         """Return the aim (S,) and what is constrained (S, Q) of decisions (S, N, M), -1 where there are none."""
-        _, true, weight = self._entries
-        codes = self.problem.source.rows.codes
-        assert codes is not None
+        (_, true, weight), codes = self._entries, self._codes
         counts = np.stack([_counted(some[codes >= 0], true, weight) for some in decided])
         C = self._confusions(counts[:, None, :, 1], counts.sum(axis=2))
         values = [value[:, 0] for _, value in self._constrained(C)]
@@ -176,7 +183,7 @@ class ResampledThresholds:
         for f, r in enumerate(fitted):
             near = np.flatnonzero(values[r] >= values[r].max() - _ROUNDING)
             places[f], thresholds[f] = self._widest(near, np.flatnonzero(weights[r].any(axis=0)))
-        at = np.stack([value[fitted, places] for _, value in constrained], axis=-1)
+        at = np.array([value[fitted, places] for _, value in constrained]).reshape(len(constrained), len(fitted)).T
         return ThresholdFits(fitted, thresholds, aim[fitted, places], at)
 
     def _kept(
@@ -184,7 +191,9 @@ class ResampledThresholds:
     ) -> NDArray[np.bool_]:
         """Which thresholds (S, T) keep bounds tightened by margins (Q, 2); where none does, by half of them or none."""
         priors = C[:, :1].sum(axis=-1)
-        full = ~np.any([np.broadcast_to(bound.empty(C), C.shape[:2]) for bound, _ in constrained], axis=0)
+        full = np.ones(C.shape[:2], dtype=bool)
+        for bound, _ in constrained:
+            full &= ~np.asarray(bound.empty(C))
         out = np.zeros(full.shape, dtype=bool)
         for share in (1.0, 0.5, 0.0) if margins.any() else (1.0,):
             kept = full
