@@ -100,7 +100,7 @@ def test_equals_rules_of_optimize_on_each_half(metric, score):
     proba, y = worlds.multiclass(1500, (3, 2, 1), sharpen=2)
     block = blocks(proba, y)
     decided = np.empty_like(y)
-    fixed = mw.Strategy(confusion="blended", recalibrate=True)
+    fixed = mw.Strategy(confusion="expected", recalibrate=True)
     for half in (0, 1):
         rule = mw.optimize(proba[block == half], y[block == half], metric, strategy=fixed).rule
         decided[block != half] = rule.predict(proba[block != half])
@@ -111,7 +111,7 @@ def test_several_outputs_are_averaged():
     proba, y = worlds.of_kind("multilabel", 900)
     decided = np.empty_like(y)
     block = blocks(proba, y, "f1_macro")
-    fixed = mw.Strategy(confusion="blended", recalibrate=True)
+    fixed = mw.Strategy(confusion="expected", recalibrate=True)
     for half in (0, 1):
         rule = mw.optimize(proba[block == half], y[block == half], "f1_macro", strategy=fixed).rule
         decided[block != half] = rule.predict(proba[block != half])
