@@ -71,6 +71,9 @@ def to_torch(rule: Any, *, positive: bool | None = None) -> Any:
     bits of float64 numbers, stored as int64, so that ``half()``, ``float()`` and ``to(dtype)`` do not change decisions.
     The device must support float64, which Apple's MPS does not: use the CPU there. No gradient flows through decisions.
 
+    Because sums are in order, an exported program has some operations for each class: ``torch.export.export`` of a rule
+    for 400 classes takes about ten seconds.
+
     Examples
     --------
     >>> import torch  # doctest: +SKIP
