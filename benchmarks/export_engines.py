@@ -1,4 +1,4 @@
-"""Run exports in Python, onnxruntime, DuckDB, SQLite and a temporary PostgreSQL server.
+"""Run exports in Python, onnxruntime, PyTorch, DuckDB, SQLite and a temporary PostgreSQL server.
 
 Loads rows and fetches decisions, as labels of shape (N,) or (N, M). Must not know what is compared.
 """
@@ -10,8 +10,10 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,46 @@ def in_onnxruntime(case: Case) -> Array:
         feeds["keys"] = np.arange(len(proba))
     found = session.run(None, feeds)
     return found[0].astype(object) if len(found) == 1 else np.stack([one.astype(object) for one in found], axis=1)
+
+
+def torch_is_installed() -> bool:
+    return find_spec("torch") is not None
+
+
+def in_torch(case: Case) -> Array:
+    return decide_in_torch(case, lambda module, _: module)
+
+
+def in_torchscript(case: Case) -> Array:
+    import torch
+
+    return decide_in_torch(case, lambda module, _: torch.jit.script(module))
+
+
+def in_exported_torch(case: Case) -> Array:
+    """Run the program that torch.export makes of three rows on all of them."""
+    import torch
+
+    def export(module: Any, arguments: list[Any]) -> Any:
+        shapes = tuple({0: torch.export.Dim("rows")} for _ in arguments)
+        few = tuple(argument[:3] for argument in arguments)
+        return torch.export.export(module, few, dynamic_shapes=shapes).module()
+
+    return decide_in_torch(case, export)
+
+
+def decide_in_torch(case: Case, convert: Callable[[Any, list[Any]], Any]) -> Array:
+    """Return the labels of the codes of a module, converted."""
+    import torch
+
+    module = mw.export.to_torch(case.rule, positive=case.positive)
+    arguments = [torch.from_numpy(np.ascontiguousarray(case.proba))]
+    if case.drawn:
+        arguments.append(torch.arange(len(case.proba)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's, of what it deprecates within itself
+        codes = convert(module, arguments)(*arguments)
+    return module.labels(codes).astype(object)
 
 
 # ------------------------------------------------------------------------------------------------------------ databases

@@ -4,11 +4,11 @@
     python -m benchmarks.export_equality --output folder
     python -m benchmarks.export_equality --rows 10000       a quick look; writes nothing unless given a folder
 
-Needs ``pip install --group test`` (onnxruntime, DuckDB, sqlglot) and, for its column, PostgreSQL (Debian: ``apt-get
-install postgresql``; the script starts and stops a server). Rows are smooth, rounded to two decimals, tied, and next to
-thresholds. With recalibration, decisions may differ if the scores of the two decisions are within 1e-9, because exp,
-log and powers differ in the last bit between libraries: these are counted separately. Any other difference makes the
-script fail.
+Needs ``pip install --group test`` (onnxruntime, DuckDB, sqlglot) and, for their columns, ``pip install --group torch``
+and PostgreSQL (Debian: ``apt-get install postgresql``; the script starts and stops a server). Rows are smooth, rounded
+to two decimals, tied, and next to thresholds. With recalibration, decisions may differ if the scores of the two
+decisions are within 1e-9, because exp, log and powers differ in the last bit between libraries: these are counted
+separately. Any other difference makes the script fail.
 """
 
 from __future__ import annotations
@@ -26,12 +26,24 @@ import numpy as np
 from metricwise.rules.mixture import uniforms_at
 
 from .export_cases import Case, cases
-from .export_engines import in_duckdb, in_onnxruntime, in_python, in_sqlite, postgres
+from .export_engines import (
+    in_duckdb,
+    in_exported_torch,
+    in_onnxruntime,
+    in_python,
+    in_sqlite,
+    in_torch,
+    in_torchscript,
+    postgres,
+    torch_is_installed,
+)
 from .machine import facts, installed
 from .tables import table, write_csv, write_text
 
 HERE = Path(__file__).parent
 CLOSE = 1e-9
+ON_TORCH = {"PyTorch": in_torch, "TorchScript": in_torchscript, "torch.export": in_exported_torch}
+ON_TENSORS = ("onnxruntime", *ON_TORCH)  # where rules by group are refused
 
 
 def score_gaps(case: Case, ours: np.ndarray, theirs: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -126,6 +138,7 @@ def run_all(n_rows: int, server: Any) -> list[dict[str, Any]]:
     places: list[tuple[str, Any, bool]] = [
         ("Python", in_python, False),
         ("onnxruntime", in_onnxruntime, True),
+        *((where, run, True) for where, run in ON_TORCH.items() if torch_is_installed()),
         ("DuckDB", in_duckdb, True),
         ("SQLite", in_sqlite, False),
     ]
@@ -134,10 +147,10 @@ def run_all(n_rows: int, server: Any) -> list[dict[str, Any]]:
     lines = []
     for case in cases(n_rows):
         for where, run, both in places:
-            if case.groups is not None and where == "onnxruntime":  # to_onnx refuses rules by group
+            if case.groups is not None and where in ON_TENSORS:
                 continue
             # Scores that are normalised in single precision are rounded to it, which SQL has no word for.
-            in_both = both and not (case.rule.schema.normalize and where != "onnxruntime")
+            in_both = both and not (case.rule.schema.normalize and where not in ON_TENSORS)
             for given in [case, single(case)] if in_both else [case]:
                 lines.append(compare(given, where, run))
                 print(lines[-1], flush=True)
@@ -148,7 +161,8 @@ def markdown(lines: list[dict[str, Any]], server: Any) -> str:
     """Return the page: a row for each kind of rule, a column for each engine."""
     known = facts()
     versions = [f"metricwise {known['metricwise']}", f"Python {known['Python']}", f"NumPy {known['numpy']}"]
-    versions += [f"{name} {installed(name)}" for name in ("onnx", "onnxruntime", "duckdb", "sqlglot")]
+    libraries = ["onnx", "onnxruntime", *(["torch"] if torch_is_installed() else []), "duckdb", "sqlglot"]
+    versions += [f"{name} {installed(name)}" for name in libraries]
     versions += [f"SQLite {sqlite3.sqlite_version}", *([] if server is None else [f"PostgreSQL {server.version()}"])]
     heads = list(dict.fromkeys((line["where"], line["precision"]) for line in lines))
     titles = {head: head[0] if head[1] == "double" else f"{head[0]}, single" for head in heads}
@@ -161,9 +175,10 @@ def markdown(lines: list[dict[str, Any]], server: Any) -> str:
         row[titles[line["where"], line["precision"]]] = f"{line['rows that differ']:,}"
     beyond = sum(line["of these beyond 1e-9"] for line in lines)
     total = sum(line["rows"] for line in lines)
-    absent = (
-        "" if server is not None else " PostgreSQL was not installed where this was run, so it is not in the table."
-    )
+    missing = [
+        name for name, there in (("PyTorch", torch_is_installed()), ("PostgreSQL", server is not None)) if not there
+    ]
+    absent = "".join(f" {name} was not installed where this was run, so it is not in the table." for name in missing)
     return f"""# Exports decide as the rule does
 
 Made by `python -m benchmarks.export_equality`. The table shows how many of {lines[0]["rows"]:,} rows an export
@@ -176,8 +191,8 @@ Without recalibration no row may differ. With recalibration, and on logits, rows
 decisions are within 1e-9, because libraries differ in the last bit of exp, log and powers, and differences of logits
 are rounded. Rows that differ beyond that:
 **{beyond}**. If only the number of one of two classes is given, one row in twenty is at the threshold of the rule,
-or at a neighbouring double. A dash: not supported (SQL normalises scores in double precision only, and ONNX has no
-rules by group).
+or at a neighbouring double. A dash: not supported (SQL normalises scores in double precision only, and ONNX and PyTorch
+have no rules by group).
 
 {", ".join(versions)}; {known["processor"]}.
 """

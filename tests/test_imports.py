@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 
 HEAVY = ["sklearn", "pandas", "polars", "pyarrow", "matplotlib", "dask", "distributed", "typer", "rich", "pooch"]
-HEAVY += ["onnx", "onnxruntime", "skl2onnx", "sqlglot", "duckdb", "narwhals"]
+HEAVY += ["onnx", "onnxruntime", "skl2onnx", "sqlglot", "duckdb", "narwhals", "torch"]
 
 
 def run(code):

@@ -4,6 +4,7 @@ import importlib
 import sqlite3
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
@@ -34,12 +35,14 @@ def benchmark():
 
 def test_the_benchmark_finds_no_difference(benchmark):
     lines = benchmark.run_all(300, None)
-    assert {line["where"] for line in lines} == {"Python", "onnxruntime", "DuckDB", "SQLite"}
+    on_torch = set(benchmark.ON_TORCH) if find_spec("torch") else set()
+    assert {line["where"] for line in lines} == {"Python", "onnxruntime", "DuckDB", "SQLite"} | on_torch
     assert {line["target"] for line in lines} >= {"binary, p", "multiclass", "multilabel", "multioutput"}
     assert not [line for line in lines if line["of these beyond 1e-9"]]
     assert not [line for line in lines if line["rows that differ"] and "link" not in line["rule"]]
     text = benchmark.markdown(lines, None)
     assert "PostgreSQL was not installed" in text
+    assert ("PyTorch was not installed" in text) == (not on_torch)
     assert "beyond that:\n**0**" in text
 
 

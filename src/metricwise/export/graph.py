@@ -16,16 +16,19 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, shown
 from ..core.inputs import MAX_LOGIT
 from ..rules.base import Rule
-from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
-from ..rules.writer import RuleWriter
-from . import standalone
 from .outputs import (
+    DRAW_MIXERS,
+    DRAW_STEP,
     IntervalTable,
     Label,
+    TensorWriter,
     check_text,
     column_counts,
+    draw_origin,
+    interval_arrays,
+    interval_tables,
     labels_of,
     needs_extra,
     of_one_type,
@@ -33,9 +36,6 @@ from .outputs import (
 )
 
 __all__ = ["Builder", "decide", "import_onnx", "key_input", "read_positive"]
-
-_STEP = 0x9E3779B97F4A7C15
-_MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Builder:
 
     def weighted(self, rule: WeightedRule, eta: str, positive: bool) -> str:
         """The decisions of a weighted rule."""
-        if rule.schema.input.graded or (rule.schema.input.is_logits and (rule.n_classes == 2).all()):
-            tables = [IntervalTable.of_logits(rule, m) for m in range(rule.n_outputs)]
-            return self.along([table for table in tables if table is not None], eta, positive)
+        tables = interval_tables(rule, positive)
+        if tables is not None:
+            return self.along(tables, eta, positive)
         classes = [self.add("Sub", self.constant(1.0), eta), eta] if positive else self.slices(eta, rule.width)
         if rule.link is not None:
             classes = self.recalibrated(rule, classes, positive)
@@ -116,12 +116,8 @@ class Builder:
     def along(self, tables: Sequence[IntervalTable], numbers: str, positive: bool) -> str:
         """The decisions of outputs along one number each, or along the difference of two: cuts below it are counted."""
         z = numbers if positive else self.add("Sub", *reversed(self.slices(numbers, 2)))
-        width = max(1, *(len(table.cuts) for table in tables))
-        cuts = np.full((len(tables), width), np.inf)
-        codes = np.zeros((len(tables), width + 1), dtype=np.int64)
-        for m, table in enumerate(tables):
-            n_cuts = len(table.cuts)
-            cuts[m, :n_cuts], codes[m, : n_cuts + 1] = table.cuts, table.codes
+        cuts, codes = interval_arrays(tables)
+        width = cuts.shape[1]
         below = self.cast(self.add("Greater", z, self.constant(cuts)), np.int64)
         count = self.add("ReduceSum", below, self.constant(np.array([-1])), keepdims=0)
         if (codes == np.arange(width + 1)).all():
@@ -179,15 +175,14 @@ class Builder:
     def uniforms(self, seed: int, key: str, n_outputs: int) -> str:
         """The numbers of rows and outputs that mixtures draw by, (N, M): SplitMix64 on unsigned integers."""
         column = self.add("Unsqueeze", self.cast(key, np.uint64), self.constant(np.array([1])))
-        origin = int(standalone.mixed(seed + _STEP))  # type: ignore[no-untyped-call]  # for any Python
-        moved = self.add("Add", self.add("Mul", column, self.bits(_STEP)), self.bits(origin))
-        steps = np.arange(1, n_outputs + 1, dtype=np.uint64) * np.uint64(_STEP)
+        moved = self.add("Add", self.add("Mul", column, self.bits(DRAW_STEP)), self.bits(draw_origin(seed)))
+        steps = np.arange(1, n_outputs + 1, dtype=np.uint64) * np.uint64(DRAW_STEP)
         bits = self.mixed(self.add("Add", self.mixed(moved), self.constant(steps)))
         high = self.add("BitShift", bits, self.bits(11), direction="RIGHT")
         return self.add("Mul", self.cast(high, np.float64), self.constant(2.0**-53))
 
     def mixed(self, state: str) -> str:
-        for shift, factor in _MIXERS:
+        for shift, factor in DRAW_MIXERS:
             folded = self.add("BitwiseXor", state, self.add("BitShift", state, self.bits(shift), direction="RIGHT"))
             state = self.add("Mul", folded, self.bits(factor))
         return self.add("BitwiseXor", state, self.add("BitShift", state, self.bits(31), direction="RIGHT"))
@@ -208,7 +203,7 @@ class Builder:
 
 
 @dataclass(frozen=True)
-class _Codes(RuleWriter[str]):
+class _Codes(TensorWriter[str]):
     """The nodes that decide by each kind of rule; see :meth:`Builder.codes`."""
 
     builder: Builder
@@ -233,13 +228,6 @@ class _Codes(RuleWriter[str]):
     def cut_points(self, rule: Any) -> str:
         tables = [IntervalTable.of_cut_points(rule, m) for m in range(rule.n_outputs)]
         return self.builder.along(tables, self.eta, self.positive)
-
-    def grouped(self, rule: GroupedRule) -> str:
-        return self.other(
-            rule,
-            "the graph has no input for the group of a row",
-            "export the rule of each group, rule.by_group[name], or use to_sql or to_python",
-        )
 
 
 def import_onnx() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,24 @@ from ..rules.grouped import GroupedRule
 from ..rules.load import as_rule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
+from . import standalone
 
 __all__ = [
+    "DRAW_MIXERS",
+    "DRAW_STEP",
     "IntervalTable",
     "Label",
     "LinkTable",
     "OutputTable",
+    "TensorWriter",
     "check_text",
     "column_counts",
+    "draw_origin",
     "group_labels",
     "input_name",
     "input_words",
+    "interval_arrays",
+    "interval_tables",
     "labels_of",
     "needs_extra",
     "of_one_type",
@@ -37,7 +44,14 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 Label = str | int | float | bool
+T = TypeVar("T")
+
+# SplitMix64, by which mixtures draw: the step of its state, and the shifts and factors of its mixer, which ends with a
+# shift by 31; see rules/mixture.py.
+DRAW_STEP = 0x9E3779B97F4A7C15
+DRAW_MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 _INPUTS = ("sensitive_features", "cost")  # writers use or refuse them
 _INPUT_NAMES = {"log_proba": "log_probabilities"}  # of other kinds, the kind is the name
@@ -162,6 +176,67 @@ class IntervalTable:
         regions: Sequence[Region] = form.regions  # type: ignore[union-attr]  # two classes have no other form
         codes = [labels.index(region.label) for region in regions]
         return cls(labels, _floats([region.high for region in regions[:-1]]), tuple(codes))
+
+    @classmethod
+    def of_probability(cls, rule: WeightedRule, m: int) -> IntervalTable | None:
+        """Return the table of output m along the probability of the second of two classes; None if not known exactly.
+
+        See `OutputTable.changes`.
+        """
+        table = OutputTable.of(rule, m)
+        if table.changes is None:
+            return None
+        at_zero, at_one, last = table.changes
+        if at_zero == at_one:
+            return cls(table.labels, (), (at_one,))
+        return cls(table.labels, (last,), (at_zero, at_one))
+
+
+def interval_tables(rule: WeightedRule, positive: bool) -> list[IntervalTable] | None:
+    """Return the tables of all outputs if each is decided along one number; else None.
+
+    Parameters
+    ----------
+    positive : bool
+        Whether rows have a single number for each output.
+    """
+    if rule.schema.input.graded or (rule.schema.input.is_logits and (rule.n_classes == 2).all()):
+        read = IntervalTable.of_logits
+    elif positive and (rule.schema.n_decisions == 2).all():
+        read = IntervalTable.of_probability
+    else:
+        return None
+    tables = [read(rule, m) for m in range(rule.n_outputs)]
+    exact = [table for table in tables if table is not None]
+    return exact if len(exact) == len(tables) else None
+
+
+def interval_arrays(tables: Sequence[IntervalTable]) -> tuple[FloatArray, IntArray]:
+    """Return the cuts (M, C) of tables, and their codes (M, C + 1); cuts that a table lacks are inf."""
+    width = max(1, *(len(table.cuts) for table in tables))
+    cuts = np.full((len(tables), width), np.inf)
+    codes = np.zeros((len(tables), width + 1), dtype=np.int64)
+    for m, table in enumerate(tables):
+        n_cuts = len(table.cuts)
+        cuts[m, :n_cuts], codes[m, : n_cuts + 1] = table.cuts, table.codes
+    return cuts, codes
+
+
+def draw_origin(seed: int) -> int:
+    """Return the state from which the draws of a mixture start, an unsigned integer of 64 bits."""
+    return int(standalone.mixed(seed + DRAW_STEP))  # type: ignore[no-untyped-call]  # for any Python
+
+
+class TensorWriter(RuleWriter[T]):
+    """Base of writers of programs on tensors of numbers."""
+
+    def grouped(self, rule: GroupedRule) -> T:
+        """Refuse rules by group: their names are labels, and no numbers."""
+        return self.other(
+            rule,
+            f"{self.target} has no input for the group of a row",
+            "export the rule of each group, rule.by_group[name], or use to_sql or to_python",
+        )
 
 
 def _floats(values: Any) -> tuple[float, ...]:
