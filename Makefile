@@ -6,6 +6,7 @@
 #   make test-docs   the code of every page, of the README and of the gallery
 #   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
 #                and all row passes of the NumPy kernels
+#   make test-catboost  models of CatBoost, in an environment of its own
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
 #   make faults  seeds faults into copies of the tree and sees which tests notice; an hour or two
 #   make lint    format, lint, types, layers
@@ -26,7 +27,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-quick test-docs test-slow golden faults lint format layers docs bench bench-life bench-many-labels reproduce install constraints clean
+.PHONY: demo test test-quick test-docs test-slow test-catboost golden faults lint format layers docs bench bench-life bench-many-labels reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -74,6 +75,15 @@ WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection repro
 test-slow: $(STAMP)
 	METRICWISE_TESTS=thorough $(PYTEST) -m "slow or hypothesis"
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not docs" $(addprefix --ignore=,$(WITHOUT_PASSES))
+
+# CatBoost is large and has an environment of its own, where all files that mark a test with it run.
+test-catboost:
+	test -x .venv-catboost/bin/python || $(PYTHON) -m venv .venv-catboost
+	@if .venv-catboost/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython \
+	  && .venv-catboost/bin/python -m pip install --quiet -c constraints.txt --group catboost; \
+	then .venv-catboost/bin/python -m pip install --quiet -c constraints.txt --no-build-isolation -e . \
+	  && .venv-catboost/bin/python -m pytest -m catboost $$(grep -rl --include='test_*.py' 'mark\.catboost' tests); \
+	else echo "test-catboost: skipped, because CatBoost could not be installed"; fi
 
 # What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
 golden: $(STAMP)
