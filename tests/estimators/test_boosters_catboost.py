@@ -81,7 +81,7 @@ def test_what_is_refused(data):
     with pytest.raises(ValueError, match=r"a catboost.CatBoost that was trained for one of .*, got 'RMSE'"):
         mw.FixedRuleClassifier(train(X, y, "RMSE"), WEIGHTS).predict(X)
     model = mw.FixedRuleClassifier(train(X, NAMES[y], "MultiClass"), WEIGHTS)
-    with pytest.raises(ValueError, match="cannot be fitted here; .* or use catboost.CatBoostClassifier"):
+    with pytest.raises(ValueError, match=r"cannot be fitted here; .* or use catboost.CatBoostClassifier"):
         model.fit(X, NAMES[y])
     with pytest.raises(ValueError, match="not fitted"):
         mw.FixedRuleClassifier(catboost.CatBoost(SETTINGS), WEIGHTS).predict(X)
