@@ -6,7 +6,7 @@
 #   make test-docs   the code of every page, of the README and of the gallery
 #   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
 #                and all row passes of the NumPy kernels
-#   make test-torch  rules as PyTorch modules, in an environment of its own; skips where PyTorch cannot be installed
+#   make test-torch, make test-catboost  rules as PyTorch modules, and models of CatBoost, in environments of their own
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
 #   make faults  seeds faults into copies of the tree and sees which tests notice; an hour or two
 #   make lint    format, lint, types, layers
@@ -27,7 +27,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-quick test-docs test-slow test-torch golden faults lint format layers docs bench bench-life bench-many-labels reproduce install constraints clean
+.PHONY: demo test test-quick test-docs test-slow test-torch test-catboost golden faults lint format layers docs bench bench-life bench-many-labels reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -76,17 +76,17 @@ test-slow: $(STAMP)
 	METRICWISE_TESTS=thorough $(PYTEST) -m "slow or hypothesis"
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not docs" $(addprefix --ignore=,$(WITHOUT_PASSES))
 
-# PyTorch is as large as all that the other tests need.
-TORCH := .venv-torch/bin/python
-test-torch:
-	test -x $(TORCH) || $(PYTHON) -m venv .venv-torch
-	@if ! { $(TORCH) -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython && \
-		$(TORCH) -m pip install --quiet -c constraints.txt --group torch; }; then \
-		echo "PyTorch cannot be installed here: the tests of to_torch are skipped."; \
-	else \
-		$(TORCH) -m pip install --quiet -c constraints.txt --no-build-isolation -e . && \
-		$(TORCH) -m pytest tests/export/test_torch_module.py tests/export/test_torch_module_missing.py; \
-	fi
+# PyTorch and CatBoost are large: what needs them is tested in environments of their own, where they can be installed.
+TESTS_torch := tests/export/test_torch_module.py tests/export/test_torch_module_missing.py
+TESTS_catboost = -m catboost $(shell grep -rl --include='test_*.py' 'mark\.catboost' tests)
+
+test-torch test-catboost: test-%:
+	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	@if .venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython && \
+		.venv-$*/bin/python -m pip install --quiet -c constraints.txt --group $*; then \
+		.venv-$*/bin/python -m pip install --quiet -c constraints.txt --no-build-isolation -e . && \
+		.venv-$*/bin/python -m pytest $(TESTS_$*); \
+	else echo "$@: skipped, because $* could not be installed"; fi
 
 # What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
 golden: $(STAMP)

@@ -21,6 +21,9 @@ def catboost():
     return module.CatBoostClassifier(iterations=10, depth=3, verbose=False, allow_writing_files=False, thread_count=1)
 
 
+CATBOOST = pytest.param(catboost, marks=pytest.mark.catboost)
+
+
 def skorch():
     net, torch = pytest.importorskip("skorch"), pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -37,7 +40,7 @@ def skorch():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:X does not have valid")
-@pytest.mark.parametrize("make", [lightgbm, xgboost, catboost, skorch])
+@pytest.mark.parametrize("make", [lightgbm, xgboost, CATBOOST, skorch])
 def test_multiclass(make):
     estimator = make()
     X, y = make_classification(400, n_informative=4, n_classes=3, weights=[0.7, 0.2], random_state=0)
@@ -50,7 +53,7 @@ def test_multiclass(make):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:X does not have valid")
-@pytest.mark.parametrize("make", [lightgbm, xgboost, catboost])
+@pytest.mark.parametrize("make", [lightgbm, xgboost, CATBOOST])
 def test_several_outputs_with_missing_labels(make):
     estimator = make()
     X, Y = make_multilabel_classification(300, n_classes=4, random_state=0)
@@ -70,15 +73,15 @@ def test_training_for_a_metric(make):
 
 def test_text_labels_for_an_estimator_that_takes_codes_only():
     X, y = make_classification(300, n_informative=4, n_classes=3, random_state=0)
-    words = np.array(["high", "low", "mid"])[y]
-    advice = (
-        r"XGBClassifier supports only labels 0 to K - 1, .* pass sklearn.preprocessing.LabelEncoder\(\).fit_transform"
-    )
-    with pytest.raises(ValueError, match=advice):
-        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", cv=2).fit(X, words)
-    with pytest.raises(ValueError, match=advice):
-        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", average="macro", cv=2).fit(
-            X, np.column_stack([words, words])
-        )
+    names = np.array(["high", "low", "mid"])
+    settings = {"metric": "g_mean", "cv": 2, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
+    model = mw.MetricOptimalClassifierCV(xgboost(), **settings).fit(X, names[y])
+    by_codes = mw.MetricOptimalClassifierCV(xgboost(), **settings).fit(X, y)
+    assert model.classes_.tolist() == names.tolist()
+    np.testing.assert_array_equal(model.predict(X), names[by_codes.predict(X)])
+    np.testing.assert_array_equal(model.predict_proba(X), by_codes.predict_proba(X))
+    pair = mw.MetricOptimalClassifierCV(xgboost(), average="macro", **settings).fit(X, np.stack([names[y]] * 2, axis=1))
+    assert [labels.tolist() for labels in pair.classes_] == [names.tolist()] * 2
+    np.testing.assert_array_equal(pair.predict(X)[:, 0], model.predict(X))
     with pytest.raises(ValueError, match=r"(?i)inf"):  # what else an estimator refuses is said as it says it
-        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", cv=2).fit(np.full_like(X, np.inf), words)
+        mw.MetricOptimalClassifierCV(xgboost(), metric="g_mean", cv=2).fit(np.full_like(X, np.inf), names[y])

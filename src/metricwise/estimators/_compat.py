@@ -15,6 +15,8 @@ from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 from sklearn.utils.validation import _check_method_params as params_of_rows
 from sklearn.utils.validation import _num_samples as count_rows
 
+from ._boosters import as_classifier
+
 __all__ = [
     "GroupsConsumerMixin",
     "HasMethods",
@@ -52,7 +54,7 @@ class MetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
+        inner = get_tags(as_classifier(self.estimator)).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True

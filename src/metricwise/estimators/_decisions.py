@@ -22,6 +22,7 @@ from ..inspection.card import estimator_card
 from ..metrics.abstention import read_abstain
 from ..rules.base import Rule
 from ..rules.label_base import LabelRuleBase
+from ._boosters import as_classifier
 from ._compat import MetaClassifier, VisualBlock
 from ._labels import as_given, label_matrix
 from ._responses import PROBA, Blocks, response_for
@@ -33,7 +34,7 @@ __all__ = ["RowCostClassifier", "RuleClassifier", "weight_for_fit"]
 def _gives_probabilities(self: Any) -> bool:
     estimator = getattr(self, "estimator_", self.estimator)
     if getattr(self, "calibration", None) is None:
-        getattr(estimator, "predict_proba")  # noqa: B009  # its own AttributeError is the best message
+        getattr(as_classifier(estimator), "predict_proba")  # noqa: B009  # its own AttributeError is the best message
     return True
 
 
@@ -170,7 +171,7 @@ class RuleClassifier(MetaClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = get_tags(self.estimator).input_tags.pairwise
+        tags.input_tags.pairwise = get_tags(as_classifier(self.estimator)).input_tags.pairwise
         return tags
 
 
@@ -247,7 +248,8 @@ class RowCostClassifier(RuleClassifier):
 def _target_of(rule: Rule) -> Target:
     """Return a target without rows that has the outputs and classes of a rule."""
     schema = rule.schema
-    return Target(np.empty((0, schema.n_outputs), dtype=np.intp), schema.classes, schema.multioutput)
+    codes = np.empty((0, schema.n_outputs), dtype=np.intp)
+    return Target(codes, schema.classes, schema.multioutput, column_order=rule.metadata.column_order)
 
 
 def _ordered(blocks: Blocks, orders: Sequence[Sequence[Any] | None], target: Target) -> Blocks:

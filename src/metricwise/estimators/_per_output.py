@@ -27,6 +27,7 @@ from ..core.labels import decode
 from ..data.encoding import encode_column
 from ..data.row_spec import take_rows
 from ._compat import count_rows, params_of_rows
+from ._encoded import EncodedClassifier
 from ._targets import Target, read_target
 
 __all__ = [
@@ -210,21 +211,13 @@ def fit_sample(estimator: Any, X: Any, sample: Sample, params: dict[str, Any]) -
 
 
 def fit_labels(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, Any]) -> Any:
-    """Fit an estimator to labels; if it refuses them and would take their codes, say how to encode them."""
+    """Fit an estimator to labels, or to their codes if it refuses labels and takes codes."""
     try:
         return estimator.fit(X, labels, **params)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError):
         if not _takes_codes_only(estimator, X, labels, params):
             raise
-        name, said = type(estimator).__name__, str(error).strip().rstrip(".")
-        raise InvalidParameter(
-            "y",
-            problem=f"{name} supports only labels 0 to K - 1, and rejects those in y ({said})",
-            remedy=(
-                "pass sklearn.preprocessing.LabelEncoder().fit_transform(y), and its inverse_transform "
-                "turns predictions back"
-            ),
-        ) from error
+    return EncodedClassifier(estimator).fit(X, labels, **params)
 
 
 def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict[str, Any]) -> bool:
@@ -241,16 +234,16 @@ def _takes_codes_only(estimator: Any, X: Any, labels: NDArray[Any], params: dict
     place = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])  # of each row in its class
     rows = np.sort(order[place < _N_TRIED_ROWS])
 
-    def takes(target: NDArray[Any]) -> bool:
+    def takes_labels(model: Any) -> bool:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                clone(estimator).fit(take_rows(X, rows), target[rows], **params_of_rows(X, params, indices=rows))
+                model.fit(take_rows(X, rows), labels[rows], **params_of_rows(X, params, indices=rows))
         except Exception:  # the first error is the one to be told
             return False
         return True
 
-    return takes(codes) and not takes(labels)
+    return takes_labels(EncodedClassifier(clone(estimator))) and not takes_labels(clone(estimator))
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

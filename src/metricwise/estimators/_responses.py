@@ -18,6 +18,7 @@ from ..core.inputs import Input, InputKind
 from ..data.frames import column_names, is_frame, match_columns
 from ..data.label_rows import is_sparse
 from ..data.row_spec import take_rows
+from ._boosters import gives_margins, raw_margins, takes_codes_only
 from ._targets import Target
 
 __all__ = [
@@ -47,12 +48,23 @@ _MAX_SUM_ERROR = 1e-3  # of probabilities behind log-probabilities; those of sci
 def known_classes(model: Any, target: Target) -> tuple[NDArray[Any], ...]:
     """Return what the columns of a fitted model's probabilities stand for, as labels of the target where it can."""
     classes = getattr(model, "classes_", None)
+    codes_only = takes_codes_only(model)
     if classes is None:
-        return target.classes
+        codes = map(np.arange, map(len, target.classes))
+        return tuple(_labels_of(*pair, target) for pair in enumerate(codes)) if codes_only else target.classes
     if not target.several:
-        return (_plain(classes),)
+        return (_labels_of(0, _plain(classes), target) if codes_only else _plain(classes),)
     nested = isinstance(classes, (list, tuple)) and len(classes) == target.n_outputs and np.ndim(classes[0]) == 1
     return tuple(map(_plain, classes)) if nested else tuple(np.array([0, 1]) for _ in range(target.n_outputs))
+
+
+def _labels_of(m: int, codes: NDArray[Any], target: Target) -> NDArray[Any]:
+    """Return the labels of output m that the codes of a model stand for, which has been fitted to nothing else.
+
+    Labels that are codes themselves stand for themselves; code j of any others is the label of column j.
+    """
+    names = target.named(m).tolist()
+    return codes if set(names) == set(range(len(names))) else target.columns(m)
 
 
 def fitted_classes(model: Any, X: Any = None) -> tuple[tuple[NDArray[Any], ...], bool]:
@@ -358,6 +370,24 @@ class DecisionLogits(Decision):
     kind = "logits"
 
 
+class Margins(Decision):
+    """Raw margins of a classifier that has them without a `decision_function`."""
+
+    def is_given_by(self, model: Any) -> bool:
+        """Whether it is such a classifier."""
+        return gives_margins(model)
+
+    def ask(self, model: Any, X: Any) -> Any:
+        """Return the margins, (N,) or (N, K)."""
+        return raw_margins(model, X)
+
+
+class MarginLogits(Margins):
+    """Raw margins that are taken for logits."""
+
+    kind = "logits"
+
+
 def _margins(block: Block, classes: NDArray[Any]) -> Block:
     """Return the decision function (N, classes) of one class against the rest; 1 for a single class."""
     k = len(classes)
@@ -411,8 +441,8 @@ METHODS = tuple(response.method for response in RESPONSES)
 _BY_INPUT: dict[str, Sequence[Response]] = {
     "probabilities": (PROBA,),
     "log_proba": (LOG_PROBA,),
-    "scores": (DECISION,),
-    "logits": (Logits(), DecisionLogits()),
+    "scores": (DECISION, Margins()),
+    "logits": (Logits(), DecisionLogits(), MarginLogits()),
 }
 
 
@@ -425,8 +455,9 @@ def response_for(kind: str, model: Any) -> Response:
     for response in responses:
         if response.is_given_by(model):
             return response
+    methods = dict.fromkeys(response.method for response in responses)
     raise InvalidParameter(
         "estimator",
-        f"have {' or '.join(response.method for response in responses)}, because the rule takes {kind}",
-        f"{type(model).__name__}, which lacks {'it' if len(responses) == 1 else 'both'}",
+        f"have {' or '.join(methods)}, because the rule takes {kind}",
+        f"{type(model).__name__}, which lacks {'it' if len(methods) == 1 else 'both'}",
     )

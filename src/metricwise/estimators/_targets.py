@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..core.errors import InvalidParameter
-from ..core.labels import Scales, label_array
+from ..core.labels import Scales, label_array, python_labels
 from ..core.schema import Schema
 from ..data.classes import read_order
 from ..data.frames import column_names, is_frame, scales_of
@@ -35,6 +36,8 @@ class Target:
         :class:`metricwise.data.Labels`. `classes` stay sorted, as scikit-learn has them.
     output_names : tuple, optional
         Columns of y, where that is a data frame.
+    column_order : tuple of M tuples or None, optional
+        Classes of each output in the order of the columns that a rule was fitted to, where it is another.
     """
 
     codes: NDArray[Any]
@@ -42,6 +45,7 @@ class Target:
     several: bool
     scales: Scales | None = None
     output_names: tuple[Any, ...] | None = None
+    column_order: Sequence[Sequence[Any] | None] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -141,6 +145,12 @@ class Target:
         """Return what an estimator calls the classes of output m: labels, or codes for labels of mixed types."""
         labels = self.classes[m]
         return np.arange(len(labels)) if labels.dtype.kind == "O" else labels
+
+    def columns(self, m: int) -> NDArray[Any]:
+        """Return what an estimator calls the classes of output m, in the order of the columns of a fit."""
+        order = None if self.column_order is None else self.column_order[m]
+        labels = python_labels(self.classes[m])
+        return self.named(m) if order is None else self.named(m)[[labels.index(label) for label in order]]
 
     def whole(self, *, dense: bool = False) -> Any:
         """Return all of y as an estimator is given it, for a target that is complete; here always dense."""

@@ -25,6 +25,7 @@ from ..rules.calibration import TemperatureScaling
 from ..rules.label_base import LabelRuleBase
 from ..rules.load import as_rule
 from ..rules.weighted import WeightedRule
+from ._boosters import NativeBooster, as_classifier
 from ._compat import HasMethods, count_rows, fit_context, routing_enabled
 from ._decisions import RuleClassifier, weight_for_fit
 from ._labels import form_of, read_label_target
@@ -44,12 +45,19 @@ class FixedRuleClassifier(RuleClassifier):
     log-probabilities `predict_log_proba`, scores `decision_function`. Logits are `predict_log_proba`, because
     log-probabilities are logits of any model, and `decision_function` for estimators that lack it.
 
-    `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`.
+    `fit` fits the estimator only. With a fitted estimator, `predict` works without calling `fit`. An estimator that
+    takes codes 0 to K - 1 only, such as XGBClassifier, is fitted to the codes of the labels in y.
 
     Parameters
     ----------
-    estimator : estimator
-        A classifier with the method that the rule needs.
+    estimator : estimator, lightgbm.Booster, xgboost.Booster or catboost.CatBoost
+        A classifier with the method that the rule needs. A native model must have been trained for a classification
+        objective, and cannot be fitted here. A rule on probabilities takes its probabilities, where those of one class
+        against the rest are divided by their sum; a rule on logits or scores takes its raw margins. X is what the
+        library predicts from, and for an xgboost.Booster also arrays and data frames. Native models of LightGBM and
+        XGBoost, and a fitted XGBClassifier, know codes 0 to K - 1 only: code j is the label of column j of the
+        probabilities that the rule was fitted to, which is the j-th of its classes unless these are the codes
+        themselves.
     rule : WeightedRule, MixtureRule, GroupedRule, LabelRule, LabelSetRule, path, str, dict or None
         A rule, a JSON file or text written by `to_json`, or a dict from `to_dict`; None means argmax, of the
         `decision_function` if the estimator has no `predict_proba`. Its classes must be those of the estimator, in any
@@ -172,11 +180,19 @@ class FixedRuleClassifier(RuleClassifier):
     def _fitted(self, X: Any = None) -> tuple[Any, Rule]:
         if hasattr(self, "estimator_"):
             return self.estimator_, self.rule_
-        check_is_fitted(self.estimator)
-        return self.estimator, _argmax_of(self.estimator, X) if self.rule is None else self._read_rule()
+        estimator = as_classifier(self.estimator)
+        check_is_fitted(estimator)
+        return estimator, _argmax_of(estimator, X) if self.rule is None else self._read_rule()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_") or _is_fitted(self.estimator)
+
+    def _validate_params(self) -> None:
+        """Refuse to fit a native model in a sentence of its own."""
+        estimator = as_classifier(self.estimator)
+        if isinstance(estimator, NativeBooster):
+            estimator.fit(None, None)
+        super()._validate_params()
 
     def _read_rule(self) -> Rule:
         return as_rule(self.rule)
@@ -195,7 +211,7 @@ class FixedRuleClassifier(RuleClassifier):
 
 def _is_fitted(estimator: Any) -> bool:
     try:
-        check_is_fitted(estimator)
+        check_is_fitted(as_classifier(estimator))
     except Exception:  # scikit-learn's NotFittedError, or a TypeError for what is no estimator
         return False
     return True
@@ -210,5 +226,9 @@ def _argmax_rule(target: Target, estimator: Any) -> WeightedRule:
 
 
 def _argmax_of(estimator: Any, X: Any) -> WeightedRule:
+    if isinstance(estimator, NativeBooster):
+        raise InvalidParameter(
+            "rule", f"be given for a native {estimator.title}, because its classes are those of the rule", "None"
+        )
     classes, several = fitted_classes(estimator, X)
     return _argmax_rule(Target(np.empty((0, len(classes)), dtype=np.intp), classes, several), estimator)

@@ -175,6 +175,7 @@ def _probabilities(scope: Any, operator: Any, estimator: Any) -> str:
     from skl2onnx._supported_operators import sklearn_operator_name_map
     from skl2onnx.common.data_types import Int64TensorType
 
+    estimator = getattr(estimator, "converted_as", estimator)  # of a wrapper that encodes labels
     if type(estimator) not in sklearn_operator_name_map:
         raise InvalidParameter(
             "", problem=f"skl2onnx has no converter for {type(estimator).__name__}", remedy="register one first"

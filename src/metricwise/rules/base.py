@@ -32,6 +32,7 @@ from .codec import SHARED_FIELDS, JsonField
 from .lazy import batches_of, predict_lazily
 from .metadata import RuleMetadata, headline
 from .reading import read_probabilities
+from .spark import SparkThresholds
 from .writer import RuleWriter
 
 FloatArray = NDArray[np.float64]
@@ -380,6 +381,39 @@ class Rule(ABC):
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule, by the method of its kind; refused where there is none."""
         return writer.other(self)
+
+    @entry_point()
+    def as_spark_thresholds(self) -> list[float]:
+        """Return the rule as the parameter `thresholds` of a classifier of Spark ML, which predicts argmax p_j / t_j.
+
+        Rules that weights of the classes describe have thresholds: all of two classes with a threshold, and of more
+        classes those without offsets, whose calibration has no temperature. Others are refused with the reason.
+
+        With two classes, Spark decides as the rule does wherever its probabilities are ``1 - p`` and ``p`` in float64,
+        ties included; LogisticRegression compares log-odds with the threshold and is equal up to rounding. With more
+        classes, rows where two weighted probabilities agree up to rounding may be decided otherwise, and other ties go
+        to the lowest class in both.
+
+        Returns
+        -------
+        list of K floats
+            In the order of `classes`, which must be that of Spark's indices: with a StringIndexer, the order of its
+            ``labels``. The smallest is 1 with more than two classes; 0 stands for a class that is predicted wherever it
+            has any probability, infinity for one that is never predicted.
+
+        See Also
+        --------
+        metricwise.export.to_sql : Any rule, on columns of probabilities.
+
+        Examples
+        --------
+        >>> import metricwise as mw
+        >>> mw.WeightedRule.from_thresholds(0.25).as_spark_thresholds()
+        [0.75, 0.25]
+        >>> mw.WeightedRule.from_weights([1, 2, 4]).as_spark_thresholds()
+        [4.0, 2.0, 1.0]
+        """
+        return self.accept(SparkThresholds())
 
     # ---------------------------------------------------------------------------------------- copies and files
 
