@@ -13,7 +13,7 @@ REPRODUCTION = PROJECT["dependency-groups"]["reproduction"]
 
 IMPORTED_AS = {"scikit-learn": "sklearn"}
 BELONGS_TO = {"mpl_toolkits": "matplotlib"}
-WITHOUT_EXTRA = {"torch"}  # users choose its build for their machine
+WITHOUT_EXTRA = {"catboost", "torch"}  # models of users, and what they choose a build of for their machine
 
 
 def declared(requirements):
