@@ -99,6 +99,16 @@ def test_weights(weights):
         assert same.all()
 
 
+@pytest.mark.parametrize("temperature", [0.3, 0.9, 1.0, 2.5])
+def test_a_calibration_is_folded_into_the_weights(temperature):
+    for _ in range(20):
+        link = TemperatureScaling(np.array([temperature]), rng.normal(0, 0.5 * temperature, (1, 4)))
+        loss = Loss(diagonal=-rng.uniform(0.7, 1.4, (1, 4)), offset=np.zeros((1, 4)))
+        rule = WeightedRule(loss, (np.arange(4),), link)
+        proba = np.concatenate([rng.dirichlet(np.full(4, 0.3), 100), np.eye(4)])
+        np.testing.assert_array_equal(spark_predict(proba, rule.as_spark_thresholds()), rule.predict(proba))
+
+
 def test_costs_that_are_weights_and_a_bias():
     loss = Loss.from_tensor([[0, 1, 1], [5, 0, 5], [2, 2, 0]])
     rule = WeightedRule(loss, (np.array(["a", "b", "c"]),))
@@ -116,9 +126,6 @@ DIAGONAL = Loss(diagonal=-np.array([[1.0, 2.0, 3.0]]), offset=np.zeros((1, 3)))
 REFUSED = {
     "an offset": WeightedRule(Loss(diagonal=-np.ones((1, 3)), offset=np.array([[0.0, 0.1, 0.2]])), CLASSES),
     "a full table": WeightedRule(Loss.from_tensor([[0, 2, 4], [1, 0, 1], [7, 1, 0]]), CLASSES),
-    "a temperature other than 1": WeightedRule(
-        DIAGONAL, CLASSES, TemperatureScaling(np.array([0.9]), np.zeros((1, 3)))
-    ),
     "smallest probability of its calibration decides": WeightedRule(
         Loss(diagonal=-np.array([[1.0, 1.0, 1e6]]), offset=np.zeros((1, 3))),
         CLASSES,

@@ -387,7 +387,7 @@ class Rule(ABC):
         """Return the rule as the parameter `thresholds` of a classifier of Spark ML, which predicts argmax p_j / t_j.
 
         Rules that weights of the classes describe have thresholds: all of two classes with a threshold, and of more
-        classes those without offsets, whose calibration has no temperature. Others are refused with the reason.
+        classes those without offsets, also with a calibration. Others are refused with the reason.
 
         With two classes, Spark decides as the rule does wherever its probabilities are ``1 - p`` and ``p`` in float64,
         ties included; LogisticRegression compares log-odds with the threshold and is equal up to rounding. With more

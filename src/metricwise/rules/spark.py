@@ -16,7 +16,6 @@ from .writer import RuleWriter
 __all__ = ["SparkThresholds"]
 
 _REMEDY = "use metricwise.export.to_sql(rule, dialect='spark') on columns of the probabilities"
-_WITHOUT_TEMPERATURE = f"fit with {argument('recalibrate', False)}, or {_REMEDY}"
 
 
 class SparkThresholds(RuleWriter[list[float]]):
@@ -75,7 +74,7 @@ def _of_threshold(form: Any) -> list[float]:
 
 
 def _of_weights(rule: Any) -> list[float]:
-    """Return the largest weight divided by that of each class, with the bias of the calibration; infinity for 0."""
+    """Return the largest weight divided by that of each class, with the calibration; infinity for 0."""
     if rule.class_weight is None:
         raise _refusal("its loss is a full table, which no weights of the classes replace")
     weights = rule.class_weight
@@ -84,20 +83,21 @@ def _of_weights(rule: Any) -> list[float]:
     if (weights < 0).any():
         raise _refusal("it predicts a class because its probability is low")
     if rule.link is not None:
-        weights = weights * _bias_factors(rule, weights)
+        weights = _calibrated_weights(rule, weights)
     if not weights.any():  # always the first class
         weights = np.eye(len(weights))[0]
     with np.errstate(divide="ignore"):
         return [float(ratio) for ratio in weights.max() / np.abs(weights)]  # -0.0 is 0
 
 
-def _bias_factors(rule: Any, weights: FloatArray) -> FloatArray:
-    """Return what the calibration multiplies probabilities by, up to scale; refuse what is no such factor."""
-    if rule.link.temperature[0] != 1:
-        raise _refusal("its calibration has a temperature other than 1", _WITHOUT_TEMPERATURE)
-    factors = np.exp(rule.link.bias[0] - rule.link.bias[0].max())
-    folded = weights * factors
+def _calibrated_weights(rule: Any, weights: FloatArray) -> FloatArray:
+    """Return weights of the probabilities before the calibration, which decide as those after it do.
+
+    The largest ``w_j * eta_j ** t * exp(c_j)`` is that of ``(w_j * exp(c_j)) ** (1 / t) * eta_j``.
+    """
+    with np.errstate(divide="ignore"):
+        logarithms = (np.log(np.abs(weights)) + rule.link.bias[0]) / rule.link.temperature[0]
     # A probability below the floor is raised to it, and the largest is 1/K at least.
-    if folded.max() * rule.link.floor * len(folded) >= folded.min():
+    if logarithms.max() + np.log(rule.link.floor * len(weights)) >= logarithms.min():
         raise _refusal("its weights differ so much that the smallest probability of its calibration decides")
-    return np.asarray(factors)
+    return np.asarray(np.exp(logarithms - logarithms.max()))
