@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..core.errors import entry_point, refuses_removed
+from ..core.errors import InvalidParameter, argument, entry_point, mention, refuses_removed
 from ..core.progress import Progress, read_verbose
 from ..data.labels import Labels
 from ..data.row_spec import Frequencies, InTime, RowSpec
@@ -57,6 +57,7 @@ def optimize(
     strategy: Strategy | None = None,
     random_state: int | None = None,
     verbose: bool | None = None,
+    segments: Any = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
 
@@ -183,6 +184,12 @@ def optimize(
     verbose : bool, optional
         Whether to report progress on standard error if the call takes more than a second. None: on a terminal and in a
         notebook only.
+    segments : array-like of shape (N,) or (N, F), optional
+        The segment of every row, such as its country or device; several columns are combined, and missing values are
+        allowed. Every segment gets a calibration of its own, shrunk towards that of all rows by as much as rows left
+        out ask for, in front of common losses; if they ask for no difference, the rule is the one without segments.
+        The metric and `subject_to` are about all rows together. The rule is a :class:`SegmentedRule`, whose `predict`
+        takes `segments`; segments that it was not fitted to have the rule of all rows. See :doc:`/segments`.
 
     Returns
     -------
@@ -231,6 +238,7 @@ def optimize(
         pos_label,
         input=input,
         unlabelled=unlabelled,
+        segments=segments,
     )
     goal = GoalSpec(
         metric,
@@ -278,9 +286,26 @@ def _task(rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int) -
         problem, groups = make_problem(rows, *open_source(rows), goal)
     recipes = strategy.recipes(problem.labelled, problem.aim.metric)
     unlabelled = read_unlabelled(rows, problem, goal)
-    task = FitTask(problem, goal, recipes, solver, seed, groups, rows.sensitive, unlabelled=unlabelled)
+    segments = None
+    if rows.segments is not None:
+        groups, segments = None, groups
+        _check_recalibrated(strategy)
+    task = FitTask(
+        problem, goal, recipes, solver, seed, groups, rows.sensitive, unlabelled=unlabelled, segments=segments
+    )
     check_constraints(task)
     return task
+
+
+def _check_recalibrated(strategy: Strategy) -> None:
+    """Refuse segments without recalibration, which is all that tells them apart."""
+    if strategy.recalibrate is False:
+        raise InvalidParameter(
+            "recalibrate",
+            problem=f"{argument('recalibrate', False)} cannot be combined with {mention('segments')}, which are "
+            "recalibrated each by itself",
+            remedy="leave one of them out",
+        )
 
 
 def _cost_task(rows: RowSpec, spec: GoalSpec | Goal, strategy: Strategy, seed: int) -> FitTask:
@@ -288,6 +313,12 @@ def _cost_task(rows: RowSpec, spec: GoalSpec | Goal, strategy: Strategy, seed: i
     from ..fitting.example_costs import refuse_beside_costs, with_costs
 
     assert isinstance(spec, GoalSpec)
+    if rows.segments is not None:
+        raise InvalidParameter(
+            "segments",
+            problem=f"{mention('segments')} and {mention('cost')} cannot both be given",
+            remedy="leave one of them out",
+        )
     settings = {name: value for name, value in strategy.get_params().items() if name != "recalibrate"}
     defaults = Strategy().get_params()
     refuse_beside_costs(

@@ -16,11 +16,21 @@ from .label_sets import LabelSetRule
 from .labels import LabelRule
 from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
+from .segmented import SegmentedRule
 from .weighted import WeightedRule
 
 KINDS: dict[str, type[Rule]] = {
     kind.kind: kind
-    for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule, LabelSetRule)
+    for kind in (
+        WeightedRule,
+        MixtureRule,
+        GroupedRule,
+        SegmentedRule,
+        CostRule,
+        CutPointRule,
+        LabelRule,
+        LabelSetRule,
+    )
 }
 """All kinds of rules by their names in files."""
 
@@ -38,7 +48,7 @@ def load_rule(path: str | os.PathLike[str]) -> Rule:
 
     Returns
     -------
-    WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule or LabelSetRule
+    WeightedRule, MixtureRule, GroupedRule, SegmentedRule, CostRule, CutPointRule, LabelRule or LabelSetRule
         The rule, of the kind that was saved.
 
     See Also
