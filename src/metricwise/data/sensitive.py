@@ -43,6 +43,11 @@ class Groups:
     parameter: str = "sensitive_features"
 
     @property
+    def noun(self) -> str:
+        """What one of them is called."""
+        return _NOUNS[self.parameter]
+
+    @property
     def n_features(self) -> int:
         """Columns that make a group."""
         return len(self.names[0]) if isinstance(self.names[0], tuple) else 1

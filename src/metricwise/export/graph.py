@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ..core.errors import InvalidParameter, shown
 from ..core.inputs import MAX_LOGIT
 from ..rules.base import Rule
-from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
+from ..rules.partitioned import PartitionedRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from . import standalone
@@ -234,11 +234,12 @@ class _Codes(RuleWriter[str]):
         tables = [IntervalTable.of_cut_points(rule, m) for m in range(rule.n_outputs)]
         return self.builder.along(tables, self.eta, self.positive)
 
-    def grouped(self, rule: GroupedRule) -> str:
+    def grouped(self, rule: PartitionedRule) -> str:
+        noun = rule.known.noun
         return self.other(
             rule,
-            "the graph has no input for the group of a row",
-            "export the rule of each group, rule.by_group[name], or use to_sql or to_python",
+            f"the graph has no input for the {noun} of a row",
+            f"export the rule of each {noun}, rule.by_{noun}[name], or use to_sql or to_python",
         )
 
 

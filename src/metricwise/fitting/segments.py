@@ -37,7 +37,7 @@ _FOLDS = 5
 # Standard deviations over segments that are compared: of log-odds, and of the logarithm of the temperature.
 _BIASES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _SCALES = (0.0, 0.1, 0.25, 0.6)
-_MIN_ERRORS = 1.0  # standard errors by which the log-likelihood of rows left out must improve
+_MIN_ERRORS = 1.5  # standard errors by which the log-likelihood of rows left out must improve
 _MAX_NUMBERS = 200_000  # rows times squared classes that choose; more are sampled, by segment
 
 
@@ -116,13 +116,11 @@ class SegmentChoice:
                 f"All {self.n_segments} segments have one rule: calibrating them apart does not improve the mean "
                 f"log-likelihood of rows left out by more than noise ({gain})."
             )
-        slopes = "with the common slope"
-        if self.shrinkage.scale > 0:
-            slopes = f"slopes by a factor of exp({self.shrinkage.scale:g})"
+        slopes = f"and that of the logarithm of slopes {self.shrinkage.scale:g}" if self.shrinkage.scale > 0 else "and slopes to be equal"
         return (
-            f"{self.n_segments} segments have rules of their own, shrunk towards that of all rows: log-odds differ by "
-            f"{self.shrinkage.bias:g} in standard deviation, {slopes}. The mean log-likelihood of rows left out "
-            f"improves by {gain}."
+            f"{self.n_segments} segments have rules of their own, shrunk towards that of all rows: the standard "
+            f"deviation of log-odds over segments is taken to be {self.shrinkage.bias:g}, {slopes}. The mean "
+            f"log-likelihood of rows left out improves by {gain}."
         )
 
 

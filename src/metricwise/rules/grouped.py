@@ -187,11 +187,6 @@ class GroupedRule(PartitionedRule):
         """The groups of the rule."""
         return Groups(self.groups, self.features)
 
-    @property
-    def decides_others(self) -> bool:
-        """Whether there is a rule for other groups."""
-        return self.other is not None
-
     def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
         """Return the decisions of each rule of each group, and their shares; see :meth:`.Rule.decide_each`.
 

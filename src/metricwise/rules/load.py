@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import InvalidParameter, argument, entry_point
 from . import codec
-from .base import Rule
+from .base import PARTITIONS, Rule
 from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule
@@ -127,7 +127,7 @@ def rule_from_dict(document: Mapping[str, Any]) -> Rule:
     return (KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
 
 
-def as_rule(rule: Any, inputs: Collection[str] = ("sensitive_features",)) -> Rule:
+def as_rule(rule: Any, inputs: Collection[str] = PARTITIONS) -> Rule:
     """Return the rule, loading it from a path, JSON text or a dict if needed.
 
     Parameters

@@ -54,9 +54,19 @@ class PartitionedRule(RuleOfParts):
         """The names of the parts."""
 
     @property
+    @abstractmethod
+    def other(self) -> FlatRule | None:
+        """The rule of rows that are in no part, or whose part is not known; None: such rows are refused."""
+
+    @property
+    def by_part(self) -> list[tuple[Any, FlatRule]]:
+        """The name of each part with its rule."""
+        return list(zip(self.known.names, self.parts, strict=False))
+
+    @property
     def decides_others(self) -> bool:
         """Whether there is a rule for rows that are in no part, or whose part is not known."""
-        return True
+        return self.other is not None
 
     @property
     def is_randomized(self) -> bool:
@@ -111,11 +121,11 @@ class PartitionedRule(RuleOfParts):
 
     def flatten(self) -> LossMixture:
         """Refuse: rows of different parts are decided by different losses or links."""
-        kind = "group" if self.known.parameter == "sensitive_features" else "segment"
+        noun = self.known.noun
         raise InvalidParameter(
             "rule",
-            f"be one rule for all {kind}s",
-            f"a rule by {kind}",
+            f"be one rule for all {noun}s",
+            f"a rule by {noun}",
             "use from_solution with the result of optimize",
         )
 

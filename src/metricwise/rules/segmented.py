@@ -57,7 +57,7 @@ _FIELDS = (
         nullable(read_names),
     ),
     JsonField(
-        "rule",
+        "common",
         {
             "description": "Rule of rows whose segment is none of these, or missing. Rows of a segment are decided by "
             "the same losses, behind a link with the temperature and the bias of the segment.",
@@ -88,13 +88,13 @@ class SegmentedRule(PartitionedRule):
 
     Parameters
     ----------
-    rule : WeightedRule or MixtureRule
+    common : WeightedRule or MixtureRule
         The rule of rows whose segment is missing or is none of `segments`, with a link that the rules of a mixture
         share.
     segments : tuple of S objects
         Names of the segments, as in `segments` of :func:`metricwise.optimize`; tuples if that has several columns.
     temperature : ndarray of shape (S, M)
-        Temperature of the link of each segment, which replaces that of `rule`.
+        Temperature of the link of each segment, which replaces that of `common`.
     bias : ndarray of shape (S, M, K)
         Biases of these links.
     features : tuple of str, optional
@@ -128,7 +128,7 @@ class SegmentedRule(PartitionedRule):
       Predict 1 when its probability exceeds 0.5, else 0.
     """
 
-    rule: FlatRule
+    common: FlatRule
     segments: tuple[Any, ...]
     temperature: FloatArray
     bias: FloatArray
@@ -179,17 +179,17 @@ class SegmentedRule(PartitionedRule):
     @property
     def schema(self) -> Schema:  # type: ignore[override]
         """Outputs and classes."""
-        return self.rule.schema
+        return self.common.schema
 
     @property
     def is_randomized(self) -> bool:
         """Whether decisions are drawn."""
-        return self.rule.is_randomized
+        return self.common.is_randomized
 
     @property
     def seed(self) -> int:
         """Seed of a mixture; 0 without any."""
-        return self.rule.seed if isinstance(self.rule, MixtureRule) else 0
+        return self.common.seed if isinstance(self.common, MixtureRule) else 0
 
     @property
     def known(self) -> Groups:
@@ -204,7 +204,7 @@ class SegmentedRule(PartitionedRule):
     @property
     def other(self) -> FlatRule:
         """The rule of other segments."""
-        return self.rule
+        return self.common
 
     @property
     def rules(self) -> tuple[FlatRule, ...]:
@@ -216,7 +216,7 @@ class SegmentedRule(PartitionedRule):
         """The rule of each segment, and that of other segments behind them."""
         floor = self._link.floor
         links = [TemperatureScaling(t, c, floor) for t, c in zip(self.temperature, self.bias, strict=True)]
-        return (*(with_link(self.rule, link) for link in links), self.rule)
+        return (*(with_link(self.common, link) for link in links), self.common)
 
     @property
     def by_segment(self) -> dict[Any, FlatRule]:
@@ -225,7 +225,7 @@ class SegmentedRule(PartitionedRule):
 
     @property
     def _link(self) -> TemperatureScaling:
-        link = self.rule.flatten().link
+        link = self.common.flatten().link
         assert link is not None
         return link
 
@@ -238,7 +238,7 @@ class SegmentedRule(PartitionedRule):
 
     def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
         """Return the decisions of each rule that is drawn from, and their shares; see :meth:`.Rule.decide_each`."""
-        mixture = self.rule.flatten()
+        mixture = self.common.flatten()
         codes = np.empty((len(mixture.rules), rows.proba.n_rows, self.n_outputs), dtype=np.intp)
         for rule, places in self._by_part(rows):
             some = rows.take(places)
@@ -260,7 +260,7 @@ class SegmentedRule(PartitionedRule):
         ]
         for place in self.most_different(_MAX_DESCRIBED):
             lines += [f"In segment {title_of(self.segments[place])}:", *part_lines(self.parts[place], metadata)]
-        return [*lines, "In any other segment:", *part_lines(self.rule, metadata)]
+        return [*lines, "In any other segment:", *part_lines(self.common, metadata)]
 
     def most_different(self, n_segments: int) -> list[int]:
         """Return the places of at most so many segments whose links differ most from the common one, in order."""
@@ -278,7 +278,7 @@ class SegmentedRule(PartitionedRule):
             **self._shared_values(),
             "segments": self.segments,
             "features": self.features,
-            "rule": decisions_of(self.rule),
+            "common": decisions_of(self.common),
             "temperature": self.temperature,
             "bias": self.bias,
             "seed": self.seed,
@@ -293,7 +293,7 @@ class SegmentedRule(PartitionedRule):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SegmentedRule):
             return NotImplemented
-        same = (self.segments, self.features, self.rule) == (other.segments, other.features, other.rule)
+        same = (self.segments, self.features, self.common) == (other.segments, other.features, other.common)
         return same and np.array_equal(self.temperature, other.temperature) and np.array_equal(self.bias, other.bias)
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, compares by content
@@ -305,11 +305,11 @@ def with_link(rule: FlatRule, link: TemperatureScaling) -> FlatRule:
 
 
 def _check(rule: SegmentedRule) -> None:
-    if not isinstance(rule.rule, (WeightedRule, MixtureRule)):
-        raise InvalidParameter("rule", "be a WeightedRule or a MixtureRule", type(rule.rule).__name__)
-    links = [part.link for part in rule.rule.flatten().rules]
+    if not isinstance(rule.common, (WeightedRule, MixtureRule)):
+        raise InvalidParameter("common", "be a WeightedRule or a MixtureRule", type(rule.common).__name__)
+    links = [part.link for part in rule.common.flatten().rules]
     if links[0] is None or any(link != links[0] for link in links):
-        raise InvalidParameter("rule", "have a link, which all rules of a mixture share")
+        raise InvalidParameter("common", "have a link, which all rules of a mixture share")
     names = rule.segments
     if not names or len(set(names)) < len(names):
         raise InvalidParameter("segments", "be distinct names", list(names[:10]))
