@@ -34,7 +34,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _FOLDS = 5
-# Standard deviations over segments that are compared: of log-odds, and of the logarithm of the temperature.
+# Standard deviations over segments that are compared: of biases, and of the logarithm of the temperature.
 _BIASES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _SCALES = (0.0, 0.1, 0.25, 0.6)
 _MIN_ERRORS = 1.5  # standard errors by which the log-likelihood of rows left out must improve
@@ -119,8 +119,8 @@ class SegmentChoice:
         slopes = f"and that of the logarithm of slopes {self.shrinkage.scale:g}" if self.shrinkage.scale > 0 else "and slopes to be equal"
         return (
             f"{self.n_segments} segments have rules of their own, shrunk towards that of all rows: the standard "
-            f"deviation of log-odds over segments is taken to be {self.shrinkage.bias:g}, {slopes}. The mean "
-            f"log-likelihood of rows left out improves by {gain}."
+            f"deviation over segments of the biases of classes is taken to be {self.shrinkage.bias:g}, {slopes}. The "
+            f"mean log-likelihood of rows left out improves by {gain}."
         )
 
 

@@ -36,7 +36,7 @@ class Shrinkage:
     Parameters
     ----------
     bias : float
-        Of the log-odds of a class at the mean row.
+        Of the bias of a class at the mean row; that of the log-odds of two classes is larger by the root of two.
     scale : float, default=0.0
         Of the logarithm of the temperature; 0: all segments have the common one.
     """

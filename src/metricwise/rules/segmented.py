@@ -309,7 +309,7 @@ def _check(rule: SegmentedRule) -> None:
         raise InvalidParameter("common", "be a WeightedRule or a MixtureRule", type(rule.common).__name__)
     links = [part.link for part in rule.common.flatten().rules]
     if links[0] is None or any(link != links[0] for link in links):
-        raise InvalidParameter("common", "have a link, which all rules of a mixture share")
+        raise InvalidParameter("common", "have a link, which all rules of a mixture share", "none" if links[0] is None else "several")
     names = rule.segments
     if not names or len(set(names)) < len(names):
         raise InvalidParameter("segments", "be distinct names", list(names[:10]))
