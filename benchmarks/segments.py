@@ -36,9 +36,8 @@ from .tables import table, write_csv, write_text
 
 HERE = Path(__file__).parent
 SEEDS = 20
-SEGMENTS = {30: 40, 100: 20, 300: 10, 1_000: 6, 3_000: 4}  # by rows of a segment
-MANY = (30, 300)  # rows of a segment and segments, of the binary worlds alone
-NEW_ROWS = 60_000
+SEGMENTS = {30: 30, 100: 15, 300: 8, 1_000: 5, 3_000: 4}  # by rows of a segment
+NEW_ROWS = 40_000
 MARGIN, LEVEL = 0.01, 0.05
 BASE_SD, SLOPE_SD, OUTLIER, OUTLIERS = 0.8, 0.4, 2.0, 0.2
 WORLDS = {  # standard deviations of base rates and slopes, and the share of segments that differ
@@ -123,7 +122,11 @@ def run(metric: str, world: str, n_rows: int, n_segments: int, seed: int) -> dic
     values = {who: f1_score(new_y, codes, average=METRICS[metric]) for who, codes in decided.items()}
     by_segment = isinstance(solution.rule, mw.SegmentedRule)
     return {
-        **{"metric": metric, "world": world, "rows": n_rows, "segments": n_segments, "seed": seed},
+        "metric": metric,
+        "world": world,
+        "rows": n_rows,
+        "segments": n_segments,
+        "seed": seed,
         **{who: round(float(value), 5) for who, value in values.items()},
         "own": int(by_segment),
         "seconds": round(seconds, 3),
@@ -131,9 +134,8 @@ def run(metric: str, world: str, n_rows: int, n_segments: int, seed: int) -> dic
 
 
 def cells(only: str) -> list[tuple[str, str, int, int]]:
-    usual = [(metric, world, rows, n) for metric in METRICS for world in WORLDS for rows, n in SEGMENTS.items()]
-    many = [("f1", world, *MANY) for world in WORLDS]
-    return [cell for cell in [*usual, *many] if only in cell[1]]
+    every = [(metric, world, rows, n) for metric in METRICS for world in WORLDS for rows, n in SEGMENTS.items()]
+    return [cell for cell in every if only in cell[1]]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -181,12 +183,13 @@ def write_page(rows: list[dict[str, Any]]) -> None:
         for other in (ONE, SEPARATE):
             differences = np.array([float(row[OURS]) - float(row[other]) for row in some])
             lines.append(f"- {metric}, mean difference to {other}: {differences.mean():+.4f}")
-    text = (
-        "# Rules by segment\n\n"
-        f"Values on {NEW_ROWS:,} fresh rows, means over {1 + max(int(row['seed']) for row in rows)} draws; see "
-        "`segments.py`.\n\n" + "\n".join(lines) + f"\n- cells more than {MARGIN:g} below the better of the two (Holm, "
-        f"{LEVEL:.0%}): {len(worse)} of {len(parts)}\n\n" + table(parts, left=2) + "\n\n" + facts() + "\n"
+    n_draws = 1 + max(int(row["seed"]) for row in rows)
+    lines.append(
+        f"- cells more than {MARGIN:g} below the better of the two (Holm, {LEVEL:.0%}): {len(worse)} of {len(parts)}"
     )
+    about = f"Values on {NEW_ROWS:,} fresh rows, means over {n_draws} draws; see `segments.py`."
+    computer = f"{machine['processor']}, {machine['cores']} cores."
+    text = "\n\n".join(["# Rules by segment", about, "\n".join(lines), table(parts, left=2), computer]) + "\n"
     write_text(HERE / "segments.md", text)
 
 

@@ -46,7 +46,7 @@ def test_three_classes_approach_the_best_rule_too():
     def rows(n, seed):
         rng = np.random.default_rng(seed)
         segment = np.repeat(np.arange(S), n)
-        z = rng.normal(0, 1.5, (len(segment), 3)) + [1, 0, -0.5]
+        z = rng.normal(0, 1.5, (len(segment), 3)) + np.array([1, 0, -0.5])
         truth = softmax(z + bias[segment], axis=1)
         y = (rng.random((len(z), 1)) > truth.cumsum(axis=1)).sum(axis=1)
         return softmax(z, axis=1), np.minimum(y, 2), segment, truth
@@ -138,9 +138,7 @@ def test_two_columns_are_combined():
 def test_the_order_of_rows_does_not_matter():
     p, y, segment, _ = world(150)
     order = np.random.default_rng(5).permutation(len(y))
-    one, other = (
-        mw.optimize(p[rows], y[rows], "f1", segments=segment[rows]).rule for rows in (slice(None), order)
-    )
+    one, other = (mw.optimize(p[rows], y[rows], "f1", segments=segment[rows]).rule for rows in (slice(None), order))
     np.testing.assert_allclose(one.bias, other.bias, atol=1e-6)
 
 

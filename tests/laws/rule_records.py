@@ -21,10 +21,10 @@ from metricwise.rules import (
     CostRule,
     CutPointRule,
     GroupedRule,
-    SegmentedRule,
     LabelRule,
     LabelSetRule,
     MixtureRule,
+    SegmentedRule,
     TemperatureScaling,
     WeightedRule,
 )

@@ -49,7 +49,11 @@ def test_the_fit_of_each_segment_is_that_of_scipy(k, weighted):
     center = np.append(np.log(common.temperature), common.bias[0] + common.temperature * mean)
     for s in range(S):
         inside = segment == s
-        w = np.ones(inside.sum()) if weight is None else weight[inside] * weight[inside].sum() / (weight[inside] ** 2).sum()
+        w = (
+            np.ones(inside.sum())
+            if weight is None
+            else weight[inside] * weight[inside].sum() / (weight[inside] ** 2).sum()
+        )
         start = np.zeros(k + 1)
         fit = minimize(penalised, start, (relative[inside] - mean, y[inside], w, center, shrinkage), tol=1e-12)
         t = np.exp(fit.x[0])

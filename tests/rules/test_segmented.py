@@ -46,13 +46,15 @@ def test_missing_and_unseen_segments_have_the_common_rule():
 
 
 def test_segments_must_be_passed():
-    with pytest.raises(ValueError, match="SegmentedRule.predict: .*needs segments, the segment of every row; None where"):
+    with pytest.raises(
+        ValueError, match=r"SegmentedRule.predict: .*needs segments, the segment of every row; None where"
+    ):
         rule_of().predict(P)
     with pytest.raises(ValueError, match="by 'land'; None where it is not known"):
         rule_of(features=("land",)).predict(P)
     with pytest.raises(ValueError, match="segments must have one value for each of the 60 rows"):
         rule_of().predict(P, segments=["DE"])
-    with pytest.raises(ValueError, match="segments must have the types .* got '1', .* fitted to the segment 1"):
+    with pytest.raises(ValueError, match=r"segments must have the types .* got '1', .* fitted to the segment 1"):
         rule_of(segments=(1, 2)).predict(P, segments=["1"] * 60)
 
 
@@ -163,7 +165,7 @@ def test_what_a_rule_by_segment_cannot_do():
     rule = rule_of()
     with pytest.raises(TypeError, match="decide all segments alike"):
         rule.with_prior([0.2, 0.3, 0.5])
-    with pytest.raises(TypeError, match="to_onnx: .* input for the segment of a row; .*rule.by_segment"):
+    with pytest.raises(TypeError, match=r"to_onnx: .* input for the segment of a row; .*rule.by_segment"):
         mw.export.to_onnx(rule)
     with pytest.raises(ValueError, match="one rule for all segments"):
         rule.flatten()
@@ -196,7 +198,9 @@ def test_sql_and_python_decide_alike():
     expected = rule.predict(P, segments=segments).tolist()
     table = pa.table({"a": P[:, 0], "b": P[:, 1], "c": P[:, 2], "land": pa.array(segments.tolist())})
     text = mw.export.to_sql(rule, ["a", "b", "c"], group="land")
-    assert [row[0] for row in duckdb.sql(f"select {text} from arrow_table", connection=_with(table)).fetchall()] == expected
+    assert [
+        row[0] for row in duckdb.sql(f"select {text} from arrow_table", connection=_with(table)).fetchall()
+    ] == expected
     names = {}
     exec(mw.export.to_python(rule), names)  # noqa: S102
     assert names["decide_all"](P.tolist(), segments.tolist()) == expected

@@ -45,6 +45,7 @@ def optimize(
     sample_weight: ArrayLike | Frequencies | None = None,
     groups: ArrayLike | InTime | None = None,
     sensitive_features: Any = None,
+    segments: Any = None,
     cost: ArrayLike | None = None,
     subject_to: Any = None,
     confidence: float | None = 0.95,
@@ -57,7 +58,6 @@ def optimize(
     strategy: Strategy | None = None,
     random_state: int | None = None,
     verbose: bool | None = None,
-    segments: Any = None,
 ) -> Solution:
     """Find the decision rule that maximises a metric.
 
@@ -128,6 +128,12 @@ def optimize(
         ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
         `Solution.by_group` has the results of every group. Pass a :class:`metricwise.Sensitive` to choose whether
         the rule may use the group of a row, and what it does about rows of groups that are not among these.
+    segments : array-like of shape (N,) or (N, F), optional
+        The segment of every row, such as its country or device; several columns are combined, and missing values are
+        allowed. Every segment gets a calibration of its own, shrunk towards that of all rows by as much as rows left
+        out ask for, in front of common losses; if they ask for no difference, the rule is the one without segments.
+        The metric and `subject_to` are about all rows together. The rule is a :class:`SegmentedRule`, whose `predict`
+        takes `segments`; segments that it was not fitted to have the rule of all rows. See :doc:`/segments`.
     cost : array-like of shape (N, K) or (N, K, K), optional
         Costs per row, for ``metric="cost"`` and a single output: ``cost[n, k]`` is the cost of a wrong decision about
         row n if its true class is k, right decisions being free; ``cost[n, i, j]`` is the cost of predicting class j
@@ -184,12 +190,6 @@ def optimize(
     verbose : bool, optional
         Whether to report progress on standard error if the call takes more than a second. None: on a terminal and in a
         notebook only.
-    segments : array-like of shape (N,) or (N, F), optional
-        The segment of every row, such as its country or device; several columns are combined, and missing values are
-        allowed. Every segment gets a calibration of its own, shrunk towards that of all rows by as much as rows left
-        out ask for, in front of common losses; if they ask for no difference, the rule is the one without segments.
-        The metric and `subject_to` are about all rows together. The rule is a :class:`SegmentedRule`, whose `predict`
-        takes `segments`; segments that it was not fitted to have the rule of all rows. See :doc:`/segments`.
 
     Returns
     -------

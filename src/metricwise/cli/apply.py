@@ -52,7 +52,7 @@ def apply(
     from ..data.tables.reading import open_file
     from ..data.tables.writing import check_target, write_table
     from .lists import table_for_rule
-    from .rows import check_input, in_batches, read_proba_for_rule, read_rule, part_columns, read_parts_for_rule
+    from .rows import check_input, in_batches, part_columns, read_parts_for_rule, read_proba_for_rule, read_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")

@@ -285,7 +285,8 @@ def report(
     if loaded.is_partitioned:
         raise InvalidParameter(
             "",
-            problem=f"a rule by {loaded.known.noun} can only be reported in Python, with solution.report(path) after fitting",
+            problem=f"a rule by {loaded.known.noun} can only be reported in Python, with solution.report(path) after "
+            "fitting",
             remedy="use metricwise evaluate for its values on these rows",
         )
     metrics = metrics_for(judged.metric, judged.cost, loaded, columns.separator)

@@ -206,7 +206,7 @@ def _differs(state: str, begun: str) -> InvalidParameter:
 
 def _add_rows(watching: Watch, path: str, columns: ColumnOptions, watched: WatchOptions, batch: BatchOptions) -> str:
     from ..data.tables.reading import open_file
-    from .rows import part_columns, read_ids, read_label_columns, read_proba_for_rule, read_parts_for_rule
+    from .rows import part_columns, read_ids, read_label_columns, read_parts_for_rule, read_proba_for_rule
 
     table = open_file(path, columns.separator)
     targets, y = read_label_columns(table, watching.rule, batch.target)

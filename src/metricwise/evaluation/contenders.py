@@ -84,9 +84,7 @@ class Contender:
         return Decisions.of(self.rule, rows, n_groups)
 
 
-def codes_for(
-    rule: Any, n_rows: int, sensitive: SensitiveFeatures | None, segments: Any
-) -> NDArray[np.intp] | None:
+def codes_for(rule: Any, n_rows: int, sensitive: SensitiveFeatures | None, segments: Any) -> NDArray[np.intp] | None:
     """Return what a rule knows of rows: their segments if it needs these, else their sensitive groups."""
     if "segments" in rule.needs:
         codes: NDArray[np.intp] = rule.read_groups(n_rows, segments=segments)

@@ -116,7 +116,11 @@ class SegmentChoice:
                 f"All {self.n_segments} segments have one rule: calibrating them apart does not improve the mean "
                 f"log-likelihood of rows left out by more than noise ({gain})."
             )
-        slopes = f"and that of the logarithm of slopes {self.shrinkage.scale:g}" if self.shrinkage.scale > 0 else "and slopes to be equal"
+        slopes = (
+            f"and that of the logarithm of slopes {self.shrinkage.scale:g}"
+            if self.shrinkage.scale > 0
+            else "and slopes to be equal"
+        )
         return (
             f"{self.n_segments} segments have rules of their own, shrunk towards that of all rows: the standard "
             f"deviation over segments of the biases of classes is taken to be {self.shrinkage.bias:g}, {slopes}. The "
@@ -129,7 +133,7 @@ def choose_shrinkage(rows: _Rows) -> SegmentChoice:
 
     The standard deviation of biases is chosen first, then that of slopes, then that of biases again.
     """
-    some = rows.sample(_MAX_NUMBERS // rows.problem.schema.width ** 2)
+    some = rows.sample(_MAX_NUMBERS // rows.problem.schema.width**2)
     scores = _OutOfFoldScores(some)
     bias = max(_BIASES, key=lambda sd: scores.gain(Shrinkage(sd)))
     scale = max(_SCALES, key=lambda sd: scores.gain(Shrinkage(bias, sd)))

@@ -269,20 +269,21 @@ class Problem:
     def _confusion_by_part(self, rule: Rule, oracle: Counts) -> FloatArray:
         """Return the confusion of a rule that knows the group of rows, behind its links; of a mixture the mean."""
 
-        def codes(rows: Any, r: int) -> NDArray[Any]:
-            return rule.decide_each(RuleRows(rows.proba, rows.start, rows.group))[0][r]
+        def confusion(r: int) -> FloatArray:
+            return oracle.confusion_by(
+                lambda rows: rule.decide_each(RuleRows(rows.proba, rows.start, rows.group))[0][r]
+            )
 
         empty = self.source.glance(1).take(slice(0, 0))
         shares = rule.decide_each(RuleRows(empty.proba, 0, empty.group))[1]
-        tensors = [oracle.confusion_by(lambda rows, r=r: codes(rows, r)) for r in range(shares.shape[1])]
-        return mixed(np.stack(tensors), shares)
+        return mixed(np.stack([confusion(r) for r in range(shares.shape[1])]), shares)
 
     def argmax_confusion(self, oracle: Counts) -> FloatArray:
         """Return the confusion tensor of argmax on the numbers that the user gave, as an oracle counts it."""
         baseline = self.source.rows.baseline if isinstance(self.source, MemorySource) else None
         if baseline is not None:
             return oracle.confusion_of(baseline)
-        return oracle.confusions([Loss.argmax(self.schema.decision_width)], linked=False)[0]
+        return np.asarray(oracle.confusions([Loss.argmax(self.schema.decision_width)], linked=False)[0])
 
     def value_of_rule(self, rule: Rule) -> float:
         """Return the metric of a rule in the user's labels, behind its link, counted with labels; drawn if it mixes."""

@@ -1,7 +1,7 @@
 """Decision rules: what to predict from probabilities.
 
-Weighted rules, mixtures of them, rules by sensitive group and by segment, by costs per row and for very many labels, their
-recalibration and their JSON.
+Weighted rules, mixtures of them, rules by sensitive group and by segment, by costs per row and for very many labels,
+their recalibration and their JSON.
 Must not know metrics, oracles or solvers.
 """
 

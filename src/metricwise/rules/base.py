@@ -99,7 +99,8 @@ class Rule(ABC):
 
     See Also
     --------
-    WeightedRule, MixtureRule, GroupedRule, SegmentedRule, CostRule, CutPointRule, LabelRule, LabelSetRule : The kinds of rules.
+    WeightedRule, MixtureRule, GroupedRule, SegmentedRule, CostRule, CutPointRule : Kinds of rules.
+    LabelRule, LabelSetRule : Kinds for very many labels.
     metricwise.load_rule : Load a rule of any kind.
 
     Examples

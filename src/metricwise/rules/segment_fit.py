@@ -7,7 +7,6 @@ metrics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..core.probabilities import Probabilities
 from .calibration import TemperatureScaling
 from .calibration_fit import MIN_TEMPERATURE, Penalty, bound_rows, fit_link, minimise
 
-__all__ = ["SegmentFit", "SegmentLinks", "Shrinkage"]
+__all__ = ["SegmentFit", "SegmentLinks", "Shrinkage", "log_likelihood", "recalibrate_rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -156,17 +155,15 @@ class SegmentFit:
         sizes = np.bincount(segment, minlength=n_segments)[:n_segments]
         order = order[: int(sizes.sum())]  # without rows of other segments
         self._present = np.flatnonzero(sizes)
-        ordered_codes = codes[order]
+        sums = _Sums(sizes[self._present])
         numbers = bound_rows(proba, codes) if proba.of_logits else proba.recalibrated()
-        floor = self.common.floor
+        weight, frequency = (None if values is None else values[order] for values in (weight, frequency))
         self._outputs: list[_OutputRows] = []
         for block, span in numbers.spans():
             for at, k in enumerate(proba.n_classes[span].tolist()):
-                logits = kernels.relative_logits(block, np.array([at]), k, floor)[0][:, order]
-                sums = _Sums(sizes[self._present])
-                some = (None if values is None else values[order] for values in (weight, frequency))
-                codes_of_output = ordered_codes[:, span.start + at]
-                self._outputs.append(_OutputRows.read(logits, codes_of_output, *some, sums, proba.of_logits))
+                logits = kernels.relative_logits(block, np.array([at]), k, self.common.floor)[0][:, order]
+                true = codes[order, span.start + at]
+                self._outputs.append(_OutputRows.read(logits, true, weight, frequency, sums, proba.of_logits))
         self._starts: list[FloatArray | None] = [None] * len(self._outputs)
 
     def links(self, shrinkage: Shrinkage) -> SegmentLinks:
@@ -268,11 +265,8 @@ class _OutputRows:
         """Return the rows of some segments."""
         if len(segments) == len(self.sums.sizes):
             return self
-        rows = self.sums.rows(segments)
-        some = (values[rows] for values in (self.true, self.weight))
-        true, weight = some
-        sums = _Sums(self.sums.sizes[segments])
-        return replace(self, logits=self.logits[:, rows], true=true, weight=weight, sums=sums)
+        rows, sums = self.sums.rows(segments), _Sums(self.sums.sizes[segments])
+        return replace(self, logits=self.logits[:, rows], true=self.true[rows], weight=self.weight[rows], sums=sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,23 +290,36 @@ class _SegmentLikelihood:
     def evaluate(self, theta: FloatArray, fits: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return value (F,), gradient (F, k) and Hessian (F, k, k) of some segments."""
         rows = self.rows.take(fits)
-        z, weight, sums, k = rows.logits, rows.weight, rows.sums, rows.n_classes
+        z, weight, sums = rows.logits, rows.weight, rows.sums
         each = np.repeat(theta, sums.sizes, axis=0).T
-        p, log_total = _softmax(each[0] * z + each[1:], rows.shown)
-        slopes = [z - np.einsum("jn,jn->n", p, z), p * weight]  # of class j, and its weight
-        true = np.arange(1, k)[:, None] == rows.true
-        value = sums(weight * (log_total - np.einsum("jn,jn->n", true, each[0] * z + each[1:])))
-        expected = np.einsum("jn,jn->n", p, z) - np.einsum("jn,jn->n", true, z)
-        gradient = np.stack([sums(weight * expected), *(sums(weight * (p[j] - true[j])) for j in range(k - 1))], axis=1)
-        hessian = np.empty((len(fits), k, k))
-        hessian[:, 0, 0] = sums(np.einsum("jn,jn->n", slopes[1] * z, slopes[0]))
-        for j in range(k - 1):
-            hessian[:, 0, j + 1] = hessian[:, j + 1, 0] = sums(slopes[1][j] * slopes[0][j])
-            for i in range(j + 1):
-                product = sums(slopes[1][j] * ((i == j) - p[i]))
-                hessian[:, i + 1, j + 1] = hessian[:, j + 1, i + 1] = product
+        scores = each[0] * z + each[1:]
+        p, log_total = _softmax(scores, rows.shown)
+        true = np.arange(1, rows.n_classes)[:, None] == rows.true
+        value = sums(weight * (log_total - _sum_of_classes(true, scores)))
+        slopes = [_sum_of_classes(p, z) - _sum_of_classes(true, z), *(p - true.astype(np.float64))]
+        gradient = np.stack([sums(weight * slope) for slope in slopes], axis=1)
+        hessian = _hessian(z, p, weight * p, sums)
         self.penalty.add(theta, value, gradient, hessian)
         return value, gradient, hessian
+
+
+def _hessian(z: FloatArray, p: FloatArray, weighted: FloatArray, sums: _Sums) -> FloatArray:
+    """Return the Hessians (S, k, k) of the logarithms of totals, of probabilities and weighted ones (k - 1, N)."""
+    away = z - _sum_of_classes(p, z)
+    k = len(z) + 1
+    hessian = np.empty((len(sums.sizes), k, k))
+    hessian[:, 0, 0] = sums(_sum_of_classes(weighted * z, away))
+    for j in range(k - 1):
+        hessian[:, 0, j + 1] = hessian[:, j + 1, 0] = sums(weighted[j] * away[j])
+        for i in range(j + 1):
+            covariance = sums(weighted[j] * (float(i == j) - p[i]))
+            hessian[:, i + 1, j + 1] = hessian[:, j + 1, i + 1] = covariance
+    return hessian
+
+
+def _sum_of_classes(first: NDArray[Any], second: NDArray[Any]) -> FloatArray:
+    """Return the sums (N,) of products over classes."""
+    return np.asarray(np.einsum("jn,jn->n", first, second, dtype=np.float64))
 
 
 def _softmax(scores: FloatArray, shown: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -339,13 +346,3 @@ def log_likelihood(proba: Probabilities, codes: NDArray[Any]) -> FloatArray:
                 likelihood = np.take_along_axis(eta, np.maximum(true, 0).astype(np.intp)[:, None], axis=1)[:, 0]
             out[:, m] = np.where(true >= 0, np.log(np.maximum(likelihood, np.finfo(float).tiny)), 0.0)
     return out
-
-
-def joined(parts: Sequence[tuple[IntArray, SegmentLinks]], segment: IntArray, n_rows: int) -> Any:
-    """Return temperatures and biases of all rows, each part of them by its own links."""
-    first = parts[0][1]
-    temperature = np.empty((n_rows, first.common.n_outputs))
-    bias = np.empty((n_rows, first.common.n_outputs, first.common.n_classes))
-    for rows, links in parts:
-        temperature[rows], bias[rows] = links.of_rows(segment[rows])
-    return temperature, bias

@@ -165,9 +165,7 @@ class SegmentedRule(PartitionedRule):
             scale = scale / base.temperature
             shift = shift - scale[:, None] * base.bias
         common = links.common
-        composed = TemperatureScaling(
-            scale * common.temperature, scale[:, None] * common.bias + shift, common.floor
-        )
+        composed = TemperatureScaling(scale * common.temperature, scale[:, None] * common.bias + shift, common.floor)
         bias = scale[:, None] * links.bias + shift
         rule = with_link(rule, composed)
         metadata = rule.metadata
@@ -212,7 +210,7 @@ class SegmentedRule(PartitionedRule):
         return self.parts[:-1]
 
     @cached_property
-    def parts(self) -> tuple[FlatRule, ...]:  # type: ignore[override]  # cached
+    def parts(self) -> tuple[FlatRule, ...]:
         """The rule of each segment, and that of other segments behind them."""
         floor = self._link.floor
         links = [TemperatureScaling(t, c, floor) for t, c in zip(self.temperature, self.bias, strict=True)]
@@ -309,7 +307,9 @@ def _check(rule: SegmentedRule) -> None:
         raise InvalidParameter("common", "be a WeightedRule or a MixtureRule", type(rule.common).__name__)
     links = [part.link for part in rule.common.flatten().rules]
     if links[0] is None or any(link != links[0] for link in links):
-        raise InvalidParameter("common", "have a link, which all rules of a mixture share", "none" if links[0] is None else "several")
+        raise InvalidParameter(
+            "common", "have a link, which all rules of a mixture share", "none" if links[0] is None else "several"
+        )
     names = rule.segments
     if not names or len(set(names)) < len(names):
         raise InvalidParameter("segments", "be distinct names", list(names[:10]))
