@@ -142,7 +142,12 @@ class Rows:
         assert self.codes is not None
         codes = np.where(kept.T[:, :, None], self.codes[:, None, :], self.codes.dtype.type(-1))
         return replace(
-            self, proba=self.proba.tiled(len(kept), link), codes=codes.reshape(self.n_rows, -1), mass=None, start=0
+            self,
+            proba=self.proba.tiled(len(kept), link),
+            codes=codes.reshape(self.n_rows, -1),
+            mass=None,
+            start=0,
+            baseline=None,
         )
 
     def by_group(self, n_groups: int) -> Rows:

@@ -39,6 +39,7 @@ _BIASES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _SCALES = (0.0, 0.1, 0.25, 0.6)
 _MIN_ERRORS = 1.5  # standard errors by which the log-likelihood of rows left out must improve
 _MAX_NUMBERS = 200_000  # rows times squared classes that choose; more are sampled, by segment
+_MIN_SAMPLED_SEGMENTS = 20  # of which all rows are taken; of fewer, some rows of every segment
 
 
 Route = Callable[[FitTask], FittedRule]
@@ -250,9 +251,6 @@ class _Rows:
         return replace(problem, source=MemorySource(rows, problem.schema, problem.source.passes))
 
 
-_MIN_SAMPLED_SEGMENTS = 20  # of which all rows are taken; of fewer, some rows of every segment
-
-
 def _deal_folds(problem: InMemory, codes: IntArray, seed: int) -> IntArray:
     """Deal rows to folds, evenly within each segment; rows of one cluster together.
 
@@ -280,15 +278,14 @@ def _composed(task: FitTask, fitted: FittedRule, links: SegmentLinks, choice: Se
     """Return the fit of recalibrated rows as one of the rows as they are, counted with the labels."""
     problem, segments = task.problem, task.segments
     assert segments is not None
-    note = Note(NoteKind.SEGMENTS, choice.describe())
-    metadata = fitted.rule.metadata
+    metadata, text = fitted.rule.metadata, choice.describe()
     rule: Rule
     if fitted.outcome is Outcome.ARGMAX:
         rule = replace(argmax_rule(problem), metadata=metadata)
+        text = "Argmax is kept for all segments, although their calibrations differ."
     else:
         rule = SegmentedRule.of(fitted.rule, links, segments, problem.schema.input.base)
-        recipe = f"{metadata.recipe}, by segment"
-        rule = rule.with_metadata(recipe=recipe)
+        rule = rule.with_metadata(recipe=f"{metadata.recipe}, by segment")
     oracle = problem.oracle()
     confusion = problem.confusion_of_rule(rule, oracle)
     if problem.aim.average == "instance":
@@ -303,7 +300,7 @@ def _composed(task: FitTask, fitted: FittedRule, links: SegmentLinks, choice: Se
         baseline=baseline,
         confusion=confusion[:, : problem.schema.width],
         certificate=Certificate(fitted.certificate.optimized_value),
-        notes=(note, *fitted.notes),
+        notes=(Note(NoteKind.SEGMENTS, text), *fitted.notes),
         threshold_range=None,
         constraints=_recounted(problem, oracle, confusion, fitted.constraints),
     )

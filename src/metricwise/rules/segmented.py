@@ -118,14 +118,8 @@ class SegmentedRule(PartitionedRule):
     >>> rule = mw.SegmentedRule(common, ("DE", "FR"), np.ones((2, 1)), np.array([[[0.0, 1.0]], [[1.0, 0.0]]]))
     >>> rule.predict([0.4, 0.4, 0.4], segments=["DE", "FR", None])
     array([1, 0, 0])
-    >>> print(rule.describe())
-    A rule for each of 2 segments, which share their losses and differ in their calibration.
-    In segment 'DE':
-      Predict 1 when its probability exceeds 0.2689, else 0.
-    In segment 'FR':
-      Predict 1 when its probability exceeds 0.7311, else 0.
-    In any other segment:
-      Predict 1 when its probability exceeds 0.5, else 0.
+    >>> {name: round(float(part.threshold), 2) for name, part in rule.by_segment.items()}
+    {'DE': 0.27, 'FR': 0.73}
     """
 
     common: FlatRule
