@@ -130,6 +130,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.side_by_side
 	$(BIN)/python -m benchmarks.scores
 	$(BIN)/python -m benchmarks.grades
+	$(BIN)/python -m benchmarks.segments
 
 bench-many-labels: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench

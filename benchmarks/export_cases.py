@@ -34,7 +34,7 @@ class Case:
     columns : list
         Names of its columns, as `to_sql` takes them.
     groups : array (N,) or None
-        The sensitive group of every row, of a rule by group: the column "group".
+        The sensitive group or the segment of every row, of a rule by these: the column "group".
     """
 
     target: str
@@ -58,7 +58,7 @@ class Case:
     @property
     def ours(self) -> Array:
         """Return the decisions of the rule."""
-        given = {} if self.groups is None else {"sensitive_features": self.groups}
+        given = {} if self.groups is None else dict.fromkeys(self.rule.needs, self.groups)
         return np.asarray(self.rule.predict(self.proba, **given)).astype(object)
 
     @property
@@ -285,6 +285,23 @@ def grouped(rng: np.random.Generator, n: int) -> list[Case]:
     ]
 
 
+def segmented(rng: np.random.Generator, n: int) -> list[Case]:
+    """Common losses behind a link of each segment; rows of other segments among them."""
+    names = np.array(["it's", 'b"', "c", "unseen"])
+    groups = names[rng.integers(4, size=n)]
+    t, c = np.array([[0.8], [1.1], [1.3]]), rng.normal(0, 0.6, (3, 1, 3))
+    two, three = (TemperatureScaling(np.ones(1), np.zeros((1, k))) for k in (2, 3))
+    binary_rule = mw.WeightedRule(Loss.from_tensor([[0.0, 1.0], [2.7, 0.0]]), (np.array(["no", "yes"]),), two)
+    ordinal_rule = mw.WeightedRule(Loss(full=quadratic(3)[None]), (np.array(["low", "mid", "high"]),), three)
+    by_threshold = mw.SegmentedRule(binary_rule, tuple(names[:3].tolist()), t, c[:, :, :2])
+    by_loss = mw.SegmentedRule(ordinal_rule, tuple(names[:3].tolist()), t, c)
+    edges = np.array([rule.threshold for rule in by_threshold.parts])
+    return [
+        Case("binary, p", "thresholds by segment", by_threshold, unit(rng, n, edges), ["p"], groups),
+        Case("multiclass", "full losses by segment", by_loss, simplex(rng, n, 3), ["p0", "p1", "p2"], groups),
+    ]
+
+
 def on_logits(rng: np.random.Generator, n: int) -> list[Case]:
     """Two classes: the threshold is in the user's unit; several outputs: one for each."""
     costs, labels = Loss.from_tensor([[0.0, 1.0], [2.7, 0.0]]), (np.array(["no", "yes"]),)
@@ -386,6 +403,7 @@ FAMILIES: tuple[Callable[[np.random.Generator, int], list[Case]], ...] = (
     on_logits,
     several_on_logits,
     parts_on_logits,
+    segmented,
 )
 
 

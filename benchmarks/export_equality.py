@@ -60,7 +60,9 @@ def deciding(case: Case, rows: np.ndarray) -> list[Any]:
     """Return the weighted rule that decides each row."""
     rules = [case.rule] * len(rows)
     if case.groups is not None:
-        rules = [case.rule.by_group[name] for name in case.groups[rows].tolist()]
+        known = case.rule.known
+        places = known.codes(case.groups[rows], len(rows), others=case.rule.decides_others)
+        rules = [case.rule.parts[place] for place in places.tolist()]
     drawn = [
         uniforms_at(rule.seed, rows[[i]], 1)[0, 0] if hasattr(rule, "edges") else None for i, rule in enumerate(rules)
     ]

@@ -50,6 +50,7 @@ _HOME = {
     "CostRule": "rules",
     "CutPointRule": "rules",
     "GroupedRule": "rules",
+    "SegmentedRule": "rules",
     "LabelRule": "rules",
     "LabelSetRule": "rules",
     "Rule": "rules",

@@ -33,7 +33,7 @@ CALLS = {
     "MetricOptimalClassifierCV": lambda **options: mw.MetricOptimalClassifierCV(LogisticRegression(), **options),
 }
 PARAMETERS = """proba y metric average output_weight pos_label order classes input sample_weight groups
-sensitive_features cost subject_to confidence guarantee unlabelled abstain prior labels_per_row record strategy
+sensitive_features segments cost subject_to confidence guarantee unlabelled abstain prior labels_per_row record strategy
 random_state verbose"""
 
 

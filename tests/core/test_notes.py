@@ -14,7 +14,7 @@ def test_empty_texts_make_no_note():
 
 
 def test_kinds_have_names_that_files_keep():
-    names = {"outcome", "alternative", "selection", "constraint", "groups", "metric", "data", "warning"}
+    names = {"outcome", "alternative", "selection", "constraint", "groups", "segments", "metric", "data", "warning"}
     assert {kind.value for kind in NoteKind} == names
 
 

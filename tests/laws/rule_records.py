@@ -24,6 +24,7 @@ from metricwise.rules import (
     LabelRule,
     LabelSetRule,
     MixtureRule,
+    SegmentedRule,
     TemperatureScaling,
     WeightedRule,
 )
@@ -46,6 +47,7 @@ class Rows:
     cost: np.ndarray | None = None
     single: bool = False
     scale: np.ndarray | None = None
+    parameter: str = "sensitive_features"  # what groups are given by
 
     @property
     def n_rows(self):
@@ -75,7 +77,7 @@ class Rows:
             group = np.empty(self.n_rows, dtype=object)
             group[:] = self.group
             several = isinstance(self.group[0], tuple)
-            return {"sensitive_features": np.array(self.group, dtype=object) if several else group}
+            return {self.parameter: np.array(self.group, dtype=object) if several else group}
         return {} if self.cost is None else {"cost": self.cost}
 
 
@@ -293,6 +295,11 @@ def named(rows, *names):
     return replace(rows, group=[names[n % len(names)] for n in range(rows.n_rows)])
 
 
+def in_segments(rows, *names):
+    """The rows with segments, in turn."""
+    return replace(named(rows, *names), parameter="segments")
+
+
 def priced(rows, *shape, seed=0):
     """The rows with costs, among which many are equal."""
     cost = np.random.default_rng(seed).integers(0, 4, (rows.n_rows, *shape)).astype(float)
@@ -316,6 +323,7 @@ DIAGONAL = np.array([[-1.0, -2.0, -1.5], [-1.0, -1.0, -3.0]])
 OFFSET = np.array([[0.0, 0.25, 0.0], [0.0, 0.0, 0.5]])
 TEMPERATURE, BIAS = 0.7, (0.1, -0.3, 0.45)
 LINK = TemperatureScaling(np.array([TEMPERATURE]), np.array([BIAS]), floor=1e-6)
+SEGMENT_T, SEGMENT_C = np.array([0.9, 1.2]), np.array([[0.4, 0.1, -0.5], [-0.2, 0.0, 0.2]])
 SCORE_MAP = TemperatureScaling(np.array([2.5]), np.array([BIAS]), floor=0.0)
 SHARES, BY_OUTPUT = np.array([0.5, 0.375, 0.125]), np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 
@@ -382,6 +390,13 @@ BY_GROUP = {
     "onnx": "to_onnx: rule must not be a GroupedRule, because the graph has no input for the group of a row",
     "report": "report: rule must be one rule for all groups, got a rule by group",
     "table": f"{ALONE} GroupedRule, which needs sensitive_features",
+    "dask": IN_MEMORY,
+    "dask_frame": IN_MEMORY,
+}
+BY_SEGMENT = {
+    "onnx": "to_onnx: rule must not be a SegmentedRule, because the graph has no input for the segment of a row",
+    "report": "report: rule must be one rule for all segments, got a rule by segment",
+    "table": f"{ALONE} SegmentedRule, which needs segments",
     "dask": IN_MEMORY,
     "dask_frame": IN_MEMORY,
 }
@@ -569,6 +584,35 @@ RECORDS = {
         named(MIXED_SIZES, "a", "b"),
         by_group({"a": least(*tables_of_outputs()), "b": least(*tables_of_outputs(turned=True))}),
         refused=BY_GROUP,
+    ),
+    # rules by segment
+    "segmented": Record(
+        lambda: SegmentedRule(weighted(FULL, LINK), ("DE", "<x>"), SEGMENT_T[:, None], SEGMENT_C[:, None], ("land",)),
+        in_segments(THREE, "DE", "<x>", "FR"),
+        by_group(
+            {name: behind(t, c, least(FULL)) for name, t, c in zip(("DE", "<x>"), SEGMENT_T, SEGMENT_C, strict=True)},
+            other=behind(TEMPERATURE, BIAS, least(FULL)),
+        ),
+        refused=BY_SEGMENT,
+    ),
+    "segmented mixture": Record(
+        lambda: SegmentedRule(
+            MixtureRule((weighted(FULL, LINK), weighted(SKEWED, LINK)), np.array([0.25, 0.75]), seed=5),
+            (("a", 1), ("b", 2)),
+            SEGMENT_T[:, None],
+            SEGMENT_C[:, None],
+            ("kind", "size"),
+        ),
+        in_segments(THREE, ("a", 1), ("b", 2), ("b", 1)),
+        by_group(
+            {
+                name: mixed([0.25, 0.75], behind(t, c, least(FULL)), behind(t, c, least(SKEWED)))
+                for name, t, c in zip((("a", 1), ("b", 2)), SEGMENT_T, SEGMENT_C, strict=True)
+            },
+            other=mixed([0.25, 0.75], *(behind(TEMPERATURE, BIAS, least(table)) for table in (FULL, SKEWED))),
+        ),
+        drawn=True,
+        refused=BY_SEGMENT,
     ),
     # costs of each row
     "costs": Record(lambda: CostRule((np.array(TEXT[:3]),)), priced(THREE, 3), cheapest(), refused=BY_COSTS),

@@ -25,7 +25,7 @@ from golden.containers import Tensor
 from laws.new_kind import RECORD
 from laws.rule_records import EXPORTS, RECORDS, distribution_by_definition
 from metricwise import report
-from metricwise.rules import GroupedRule, MixtureRule, load_rule
+from metricwise.rules import GroupedRule, MixtureRule, SegmentedRule, load_rule
 from metricwise.rules.load import KINDS
 from metricwise.rules.mixture import uniforms
 
@@ -108,6 +108,8 @@ def alike(left, right):
 def with_seed(rule, seed):
     if isinstance(rule, GroupedRule):
         return replace(rule, rules=tuple(with_seed(part, seed) for part in rule.rules))
+    if isinstance(rule, SegmentedRule):
+        return replace(rule, common=with_seed(rule.common, seed))
     return replace(rule, seed=seed) if isinstance(rule, MixtureRule) else rule
 
 
@@ -188,6 +190,7 @@ def test_rows_in_another_order_are_decided_in_that_order(name):
 
 NEEDS = {
     "sensitive_features": "the rule has a loss for each group, so it needs sensitive_features",
+    "segments": "the rule has a calibration for each segment, so it needs segments, the segment of every row",
     "cost": "cost must give the costs of decisions about each of the 40 rows, got None",
 }
 
@@ -249,7 +252,7 @@ def framed_needs(rule, rows, make):
         return rows.needs
     names = [name if isinstance(name, tuple) else (name,) for name in rows.group]
     columns = dict(zip(rule.features, map(list, zip(*names, strict=True)), strict=True))
-    return {"sensitive_features": make({"unused": np.zeros(rows.n_rows), **dict(reversed(columns.items()))})}
+    return {rows.parameter: make({"unused": np.zeros(rows.n_rows), **dict(reversed(columns.items()))})}
 
 
 def in_pandas(rule, rows):
@@ -497,7 +500,7 @@ def sql_of(record, dialect):
     columns = {name: eta[:, j] for heads, eta in zip(names, rows.columns, strict=True) for j, name in enumerate(heads)}
     options = {}
     if record.drawn:
-        parts = rule.rules if isinstance(rule, GroupedRule) else [rule]
+        parts = getattr(rule, "parts", [rule])
         (seed,) = {part.seed for part in parts if isinstance(part, MixtureRule)}
         draws = uniforms(seed, 0, rows.n_rows, len(rows.eta))
         options["draw"] = [f"u{m}" for m in range(len(rows.eta))]

@@ -10,7 +10,7 @@ import worlds
 from metricwise.core.probabilities import Probabilities
 from metricwise.data.probabilities import read_proba
 from metricwise.rules import TemperatureScaling, fit_link, prior_shift
-from metricwise.rules.calibration_fit import _MIN_TEMPERATURE
+from metricwise.rules.calibration_fit import MIN_TEMPERATURE
 
 
 def distorted(eta, t, c):
@@ -32,7 +32,7 @@ def reference_fit(eta, y, weight, shrinkage, floor=1e-6):
     w = np.ones(seen.sum()) if weight is None else weight[seen] * weight[seen].sum() / (weight[seen] ** 2).sum()
     z, y = np.log(np.maximum(eta[seen], floor)), y[seen]
     start = np.r_[1.0, np.zeros(eta.shape[1])]
-    bounds = [(_MIN_TEMPERATURE, None)] + [(None, None)] * eta.shape[1]
+    bounds = [(MIN_TEMPERATURE, None)] + [(None, None)] * eta.shape[1]
     options = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9}
     return minimize(objective, start, (z, y, w, shrinkage), method="L-BFGS-B", bounds=bounds, options=options).x
 
@@ -259,7 +259,7 @@ def test_misleading_probabilities_stop_at_the_smallest_temperature():
     y = worlds.draw_codes(eta[:, ::-1], rng)  # the most probable class is the least likely
     link = fit_link(read_proba(eta), y[:, None])
     expected = reference_fit(eta, y, None, 1.0)
-    assert link.temperature[0] == _MIN_TEMPERATURE
+    assert link.temperature[0] == MIN_TEMPERATURE
     np.testing.assert_allclose(link.bias[0], expected[1:] - expected[1:].mean(), atol=1e-3)
 
 

@@ -147,7 +147,7 @@ REFUSED = {
     "draws one of several rules": mw.MixtureRule(
         (WeightedRule.from_thresholds(0.2), WeightedRule.from_thresholds(0.4)), np.array([[0.5, 0.5]])
     ),
-    "other thresholds in each sensitive group": mw.GroupedRule(
+    "other thresholds in each group": mw.GroupedRule(
         (WeightedRule.from_thresholds(0.2), WeightedRule.from_thresholds(0.4)), ("f", "m"), ("sex",)
     ),
 }

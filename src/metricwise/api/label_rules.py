@@ -134,6 +134,7 @@ def refuse_rows(rows: RowSpec) -> None:
     _check_classes(rows.classes)
     for parameter, value in (
         ("sensitive_features", rows.sensitive_features),
+        ("segments", rows.segments),
         ("cost", rows.cost),
         ("order", rows.order),
     ):

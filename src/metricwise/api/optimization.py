@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..core.errors import entry_point, refuses_removed
+from ..core.errors import InvalidParameter, argument, entry_point, mention, refuses_removed
 from ..core.progress import Progress, read_verbose
 from ..data.labels import Labels
 from ..data.row_spec import Frequencies, InTime, RowSpec
@@ -45,6 +45,7 @@ def optimize(
     sample_weight: ArrayLike | Frequencies | None = None,
     groups: ArrayLike | InTime | None = None,
     sensitive_features: Any = None,
+    segments: Any = None,
     cost: ArrayLike | None = None,
     subject_to: Any = None,
     confidence: float | None = 0.95,
@@ -127,6 +128,12 @@ def optimize(
         ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
         `Solution.by_group` has the results of every group. Pass a :class:`metricwise.Sensitive` to choose whether
         the rule may use the group of a row, and what it does about rows of groups that are not among these.
+    segments : array-like of shape (N,) or (N, F), optional
+        The segment of every row, such as its country or device; several columns are combined, and missing values are
+        allowed. Every segment gets a calibration of its own, shrunk towards that of all rows by as much as rows left
+        out ask for, in front of common losses; if they ask for no difference, the rule is the one without segments.
+        The metric and `subject_to` are about all rows together. The rule is a :class:`SegmentedRule`, whose `predict`
+        takes `segments`; segments that it was not fitted to have the rule of all rows. See :doc:`/segments`.
     cost : array-like of shape (N, K) or (N, K, K), optional
         Costs per row, for ``metric="cost"`` and a single output: ``cost[n, k]`` is the cost of a wrong decision about
         row n if its true class is k, right decisions being free; ``cost[n, i, j]`` is the cost of predicting class j
@@ -231,6 +238,7 @@ def optimize(
         pos_label,
         input=input,
         unlabelled=unlabelled,
+        segments=segments,
     )
     goal = GoalSpec(
         metric,
@@ -278,9 +286,26 @@ def _task(rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int) -
         problem, groups = make_problem(rows, *open_source(rows), goal)
     recipes = strategy.recipes(problem.labelled, problem.aim.metric)
     unlabelled = read_unlabelled(rows, problem, goal)
-    task = FitTask(problem, goal, recipes, solver, seed, groups, rows.sensitive, unlabelled=unlabelled)
+    segments = None
+    if rows.segments is not None:
+        groups, segments = None, groups
+        _check_recalibrated(strategy)
+    task = FitTask(
+        problem, goal, recipes, solver, seed, groups, rows.sensitive, unlabelled=unlabelled, segments=segments
+    )
     check_constraints(task)
     return task
+
+
+def _check_recalibrated(strategy: Strategy) -> None:
+    """Refuse segments without recalibration, which is all that tells them apart."""
+    if strategy.recalibrate is False:
+        raise InvalidParameter(
+            "recalibrate",
+            problem=f"{argument('recalibrate', False)} cannot be combined with {mention('segments')}, which are "
+            "recalibrated each by itself",
+            remedy="leave one of them out",
+        )
 
 
 def _cost_task(rows: RowSpec, spec: GoalSpec | Goal, strategy: Strategy, seed: int) -> FitTask:
@@ -288,6 +313,12 @@ def _cost_task(rows: RowSpec, spec: GoalSpec | Goal, strategy: Strategy, seed: i
     from ..fitting.example_costs import refuse_beside_costs, with_costs
 
     assert isinstance(spec, GoalSpec)
+    if rows.segments is not None:
+        raise InvalidParameter(
+            "segments",
+            problem=f"{mention('segments')} and {mention('cost')} cannot both be given",
+            remedy="leave one of them out",
+        )
     settings = {name: value for name, value in strategy.get_params().items() if name != "recalibrate"}
     defaults = Strategy().get_params()
     refuse_beside_costs(

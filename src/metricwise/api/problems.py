@@ -18,7 +18,7 @@ from ..data.labels import Labels
 from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
 from ..data.row_spec import InTime, RowSpec
-from ..data.sensitive import Groups, read_sensitive
+from ..data.sensitive import Groups, read_segments, read_sensitive, read_sensitive_features
 from ..data.sources.base import SourceBase
 from ..data.sources.memory import MemorySource
 from ..fitting.kept import depends_on_shares
@@ -112,18 +112,55 @@ def _warn_of_columns(source: SourceBase, schema: Schema) -> None:
 
 
 def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Groups | None]:
-    """Return the problem whose rows know their sensitive group, and the groups."""
+    """Return the problem whose rows know their sensitive group or their segment, and the groups or segments."""
     sensitive = rows.sensitive
-    features = read_sensitive(rows, problem.n_rows)
-    if sensitive is None or features is None:
+    if rows.segments is not None:
+        _check_segments(problem, rows, goal)
+        features = read_segments(rows.segments, problem.n_rows)
+    elif sensitive is not None:
+        features = read_sensitive_features(sensitive.values, problem.n_rows)
+        sensitive.check(may_abstain=goal.abstention is not None)
+    else:
         return problem, None
-    sensitive.check(may_abstain=goal.abstention is not None)
     codes = features.codes
 
     def with_group(part: Any) -> Any:
         return replace(part, group=codes[part.start : part.start + part.n_rows])
 
     return replace(problem, source=problem.source.map(with_group)), features.groups
+
+
+def _check_segments(problem: Problem, rows: RowSpec, goal: Goal) -> None:
+    """Refuse rows and goals that segments cannot be combined with."""
+    name = mention("segments")
+    if rows.sensitive_features is not None:
+        raise InvalidParameter(
+            "segments",
+            problem=f"{name} and {mention('sensitive_features')} cannot both be given, because what is promised about "
+            "groups would depend on segments",
+            remedy="leave one of them out",
+        )
+    if not problem.labelled:
+        raise InvalidParameter("y", f"be given if {name} are, because labels tell how segments differ", "None")
+    if goal.guarantee is not None:
+        raise InvalidParameter(
+            "segments",
+            problem=f"{argument('guarantee', goal.guarantee)} cannot be combined with {name}, whose calibration is "
+            "fitted to the same labels",
+            remedy=f"leave {mention('guarantee')} out: the confidence is then approximate",
+        )
+    if problem.schema.input.graded:
+        raise InvalidParameter(
+            "segments",
+            problem=f"{name} need a number for each class, got one score for ordered classes",
+            remedy="pass probabilities of the classes",
+        )
+    if not isinstance(problem.source, MemorySource):
+        raise InvalidParameter(
+            "segments",
+            problem=f"{name} need rows in memory, got a table or a lazy collection",
+            remedy="read it into a data frame first, or a sample of it",
+        )
 
 
 def read_unlabelled(rows: RowSpec, problem: Problem, goal: Goal) -> Probabilities | None:

@@ -29,7 +29,7 @@ class Solution(View):
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule, CostRule, LabelRule or LabelSetRule
+    rule : WeightedRule, MixtureRule, GroupedRule, SegmentedRule, CostRule, LabelRule or LabelSetRule
         The rule that was found; use its `predict`.
     value : float
         The metric of the rule, counted with the labels (reweighted to `prior` if given), or in expectation under the
@@ -102,7 +102,14 @@ class Solution(View):
 
     @entry_point()
     def predict(
-        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
+        self,
+        proba: Any,
+        *,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        start: int = 0,
+        pos_label: Any = None,
+        segments: Any = None,
     ) -> NDArray[Any]:
         """Predict labels by the rule that was found.
 
@@ -118,6 +125,8 @@ class Solution(View):
             Position of the first row, on which the draws of a mixture depend.
         pos_label : object, or list of M objects, optional
             The class that a single column of probabilities is of, for a rule that was fitted to two columns.
+        segments : array-like of shape (N,) or (N, F), optional
+            The segment of every row, for a rule by segment; all other rules decide without it.
 
         Returns
         -------
@@ -131,9 +140,8 @@ class Solution(View):
         >>> solution.predict([0.2, 0.7])
         array([0, 1])
         """
-        return self.rule.predict(
-            proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label
-        )
+        row_inputs = {"sensitive_features": sensitive_features, "cost": cost, "segments": segments}
+        return self.rule.predict(proba, start=start, pos_label=pos_label, **row_inputs)
 
     @entry_point()
     def save(self, path: str | os.PathLike[str]) -> None:

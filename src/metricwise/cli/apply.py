@@ -52,7 +52,7 @@ def apply(
     from ..data.tables.reading import open_file
     from ..data.tables.writing import check_target, write_table
     from .lists import table_for_rule
-    from .rows import check_input, in_batches, read_proba_for_rule, read_rule, read_sensitive_for_rule
+    from .rows import check_input, in_batches, part_columns, read_parts_for_rule, read_proba_for_rule, read_rule
 
     with saved(output, written.force, json, "apply", 3) as progress:
         progress.stage(f"reading {table}")
@@ -62,7 +62,7 @@ def apply(
         if of_lists is not None:
             _apply_to_lists(loaded, of_lists, output, written.force, decisions, json)
             return
-        if in_batches(table, output) and "sensitive_features" not in loaded.needs:
+        if in_batches(table, output) and not loaded.is_partitioned:
             _apply_in_batches(loaded, table, output, columns, written.force, decisions, json)
             return
         opened = open_file(table, columns.separator, progress.tick)
@@ -73,8 +73,8 @@ def apply(
                 problem="--sensitive-features is only for rules by group, and this rule is not one",
                 remedy="leave it out",
             )
-        groups = read_sensitive_for_rule(loaded, opened, columns)
-        proba = read_proba_for_rule(loaded, opened, columns, columns.sensitive_features or ())
+        groups = read_parts_for_rule(loaded, opened, columns)
+        proba = read_proba_for_rule(loaded, opened, columns, part_columns(columns))
         progress.stage("deciding")
         decided = loaded.predict(proba, **groups)
         named = _named(loaded, decided, decisions.column, list(kept))

@@ -282,10 +282,11 @@ def report(
     from .rows import read_labels_for_rule, read_rule
 
     loaded = read_rule(rule)
-    if "sensitive_features" in loaded.needs:
+    if loaded.is_partitioned:
         raise InvalidParameter(
             "",
-            problem="a rule by group can only be reported in Python, with solution.report(path) after fitting",
+            problem=f"a rule by {loaded.known.noun} can only be reported in Python, with solution.report(path) after "
+            "fitting",
             remedy="use metricwise evaluate for its values on these rows",
         )
     metrics = metrics_for(judged.metric, judged.cost, loaded, columns.separator)

@@ -95,11 +95,11 @@ def fit(
     on: held-out or out-of-fold rows.
     """
     from ..api.optimization import optimize
-    from .rows import in_batches, read_unlabelled
+    from .rows import in_batches, part_columns, read_unlabelled
 
     with saved(output, written.force, json, "fit", 1) as progress:
         progress.stage(f"reading {table}")
-        batches = in_batches(table) and not columns.sensitive_features
+        batches = in_batches(table) and not part_columns(columns)
         rows = _read_rows(table, columns, lists, labels, aim, progress.tick, batches=batches)
         unlabelled = None if fitting.unlabelled is None else read_unlabelled(fitting.unlabelled, rows, columns)
     arguments = _arguments(aim, rows, columns) | {"guarantee": fitting.guarantee, "unlabelled": unlabelled}
@@ -379,6 +379,8 @@ def trade_off(
         raise InvalidParameter(
             "sensitive_features", problem="--sensitive-features does not affect a trade-off", remedy="leave it out"
         )
+    if columns.segments:
+        raise InvalidParameter("segments", problem="trade-off does not support --segments", remedy="leave it out")
     with Progress("trade-off", 2) as progress:
         progress.stage(f"reading {table}")
         rows = _read_rows(table, columns, lists, labels, aim, progress.tick)

@@ -30,7 +30,7 @@ def stored_lists(rule: Any) -> tuple[str, str] | None:
 
 def _refuse_beside_lists(columns: ColumnOptions, others: dict[str, Any] | None = None) -> None:
     """Refuse options about columns of single labels; `others` are further options by their names."""
-    names = ("proba", "proba_prefix", "sensitive_features", "separator")
+    names = ("proba", "proba_prefix", "sensitive_features", "segments", "separator")
     given = {f"--{name.replace('_', '-')}": getattr(columns, name) for name in names} | (others or {})
     odd = [option for option, value in given.items() if value]
     if odd:

@@ -92,6 +92,15 @@ class ColumnOptions:
             help="The column with the sensitive group of each row. If repeated, groups are the combinations.",
         ),
     ] = None
+    segments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segments",
+            metavar="COLUMN",
+            help="The column with the segment of each row, such as its country. If repeated, segments are the "
+            "combinations.",
+        ),
+    ] = None
     input: Annotated[
         str | None,
         typer.Option(

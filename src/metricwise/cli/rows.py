@@ -46,7 +46,8 @@ __all__ = [
     "read_other_columns",
     "read_proba_for_rule",
     "read_rule",
-    "read_sensitive_for_rule",
+    "part_columns",
+    "read_parts_for_rule",
     "table_of_options",
     "target_names",
 ]
@@ -282,20 +283,38 @@ def _batch_options(labels: LabelOptions) -> dict[str, Any]:
     return options
 
 
-def _read_sensitive(table: OpenedTable, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the sensitive groups of rows, by the names of their columns."""
+def _read_parts(table: OpenedTable, columns: ColumnOptions) -> dict[str, Any]:
+    """Return the sensitive groups and the segments of rows, by the names of their columns."""
+    return {
+        **_read_columns_of(table, "sensitive_features", columns.sensitive_features),
+        **_read_columns_of(table, "segments", columns.segments),
+    }
+
+
+def _read_columns_of(table: OpenedTable, parameter: str, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the columns of a parameter as a table; nothing if none are named."""
     if not names:
         return {}
     import pyarrow as pa
 
     if isinstance(table, Arrays):
         raise InvalidParameter(
-            "sensitive_features",
-            problem="--sensitive-features needs a table whose columns have names",
+            parameter,
+            problem=f"{option_of(parameter)} needs a table whose columns have names",
             remedy="leave it out",
             owner=table.title,
         )
-    return {"sensitive_features": pa.table({name: table.labels(name) for name in dict.fromkeys(names)})}
+    return {parameter: pa.table({name: table.labels(name) for name in dict.fromkeys(names)})}
+
+
+def option_of(parameter: str) -> str:
+    """Return the option that names the columns of a parameter."""
+    return "--" + parameter.replace("_", "-")
+
+
+def part_columns(columns: ColumnOptions) -> list[str]:
+    """Return the columns that hold sensitive groups or segments."""
+    return [*(columns.sensitive_features or ()), *(columns.segments or ())]
 
 
 # ------------------------------------------------------------------------------------------------------ probabilities
@@ -427,7 +446,7 @@ def read_labelled(
         _check_two_classes(targets)
         single_class = class_named if positive is None else positive
         of_outputs = single_class if isinstance(single_class, list) else [single_class] * len(targets)
-        others = [*labels.columns, *(columns.sensitive_features or ())]
+        others = [*labels.columns, *part_columns(columns)]
         labels_of_outputs = [
             OutputLabels(output, target.labels, output_classes, label, row_input.is_scores)
             for output, target, output_classes, label in zip(outputs, targets, classes, of_outputs, strict=True)
@@ -443,7 +462,7 @@ def read_labelled(
             proba, classes_said = _read_columns(table, found_columns, outputs, classes)
     options = {
         **(_batch_options(labels) if batches else _row_options(table, labels)),
-        **_read_sensitive(table, columns.sensitive_features),
+        **_read_parts(table, columns),
         **_order_option(listed["order"], targets),
         "pos_label": positive,
         "input": row_input.kind,
@@ -510,42 +529,45 @@ def target_names(rule: Any) -> list[str]:
     return ["decision"] if n_outputs == 1 else [f"decision_{m}" for m in range(n_outputs)]
 
 
-def read_sensitive_for_rule(rule: Any, table: OpenedTable, columns: ColumnOptions) -> dict[str, Any]:
-    """Return the sensitive groups that a rule decides by: of the columns named, or of those that it was fitted to."""
-    names = columns.sensitive_features
-    if "sensitive_features" not in rule.needs:
-        return _read_sensitive(table, names)
-    if not names and not (rule.features and all(name in table.names for name in rule.features)):
+def read_parts_for_rule(rule: Any, table: OpenedTable, columns: ColumnOptions) -> dict[str, Any]:
+    """Return what a rule needs of rows, groups or segments: of the columns named, or of those that it was fitted to."""
+    options = _read_parts(table, columns)
+    if not rule.is_partitioned:
+        return options
+    known = rule.known
+    parameter, names = known.parameter, getattr(columns, known.parameter)
+    if not names and not (known.features and all(name in table.names for name in known.features)):
         raise InvalidParameter(
             "",
-            problem="the rule needs the group of each row",
-            remedy="name its column: --sensitive-features",
+            problem=f"the rule needs the {known.noun} of each row",
+            remedy=f"name its column: {option_of(parameter)}",
             owner=table.title,
         )
-    options = _read_groups(rule, table, names or rule.features)
-    if rule.features and names:
-        if len(names) != len(rule.features):
+    options |= _read_known(rule, table, names or known.features)
+    if known.features and names:
+        if len(names) != len(known.features):
             raise InvalidParameter(
-                "sensitive_features",
-                problem=f"--sensitive-features must be given {len(rule.features)} times, got {len(names)}",
+                parameter,
+                problem=f"{option_of(parameter)} must be given {len(known.features)} times, got {len(names)}",
             )
-        options["sensitive_features"] = options["sensitive_features"].rename_columns(list(rule.features))
+        options[parameter] = options[parameter].rename_columns(list(known.features))
     return options
 
 
-def _read_groups(rule: Any, table: OpenedTable, names: Sequence[str]) -> dict[str, Any]:
-    """Return the groups of rows; of text those that the rule has, other groups are missing if it decides these too."""
+def _read_known(rule: Any, table: OpenedTable, names: Sequence[str]) -> dict[str, Any]:
+    """Return the parts of rows; of text those that the rule has, others are missing if it decides these too."""
+    known = rule.known
     if rule.other is None or isinstance(table, Arrays) or not table.has_texts:
-        return _read_sensitive(table, names)
+        return _read_columns_of(table, known.parameter, names)
     import pyarrow as pa
 
     columns = {}
     for at, name in enumerate(names):
-        labels = list(dict.fromkeys(group[at] if isinstance(group, tuple) else group for group in rule.groups))
+        labels = list(dict.fromkeys(part[at] if isinstance(part, tuple) else part for part in known.names))
         texts = table.read([name]).column(0).to_pylist()
-        groups = {text: match_label(text, labels) for text in set(texts) if text is not None}
-        columns[name] = pa.array([group if (group := groups.get(text)) in labels else None for text in texts])
-    return {"sensitive_features": pa.table(columns)}
+        parts = {text: match_label(text, labels) for text in set(texts) if text is not None}
+        columns[name] = pa.array([part if (part := parts.get(text)) in labels else None for text in texts])
+    return {known.parameter: pa.table(columns)}
 
 
 def read_proba_for_rule(
@@ -719,8 +741,8 @@ def read_labels_for_rule(
         order,
         [_Target(target.name, classes_of_output) for target, classes_of_output in zip(targets, classes, strict=False)],
     )
-    options |= read_sensitive_for_rule(rule, table, columns)
-    others = [*names, *labels.columns, *(columns.sensitive_features or ())]
+    options |= read_parts_for_rule(rule, table, columns)
+    others = [*names, *labels.columns, *part_columns(columns)]
     proba = read_proba_for_rule(rule, table, columns, others, options["pos_label"])
     several = rule.multioutput and (len(targets) > 1 or np.ndim(targets[0].column) == 1)
     return LabelledRows(proba, _joined_labels(targets, several), options)

@@ -355,11 +355,13 @@ def _read_rule(path: str, columns: ColumnOptions, *, any_kind: bool = False) -> 
     from .rows import read_rule
 
     rule = read_rule(path, any_kind=any_kind)
-    if "sensitive_features" in rule.needs:
+    if rule.is_partitioned:
+        noun = rule.known.noun
+        by = "sensitive group" if "sensitive_features" in rule.needs else noun
         raise InvalidParameter(
             "",
-            problem="the rule decides by sensitive group, and how the class shares of each group move is not known",
-            remedy="fit a rule without groups, or one for each group",
+            problem=f"the rule decides by {by}, and how the class shares of each {noun} move is not known",
+            remedy=f"fit a rule without {noun}s, or one for each {noun}",
             owner=path,
         )
     if columns.sensitive_features:

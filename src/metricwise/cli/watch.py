@@ -206,12 +206,12 @@ def _differs(state: str, begun: str) -> InvalidParameter:
 
 def _add_rows(watching: Watch, path: str, columns: ColumnOptions, watched: WatchOptions, batch: BatchOptions) -> str:
     from ..data.tables.reading import open_file
-    from .rows import read_ids, read_label_columns, read_proba_for_rule, read_sensitive_for_rule
+    from .rows import part_columns, read_ids, read_label_columns, read_parts_for_rule, read_proba_for_rule
 
     table = open_file(path, columns.separator)
     targets, y = read_label_columns(table, watching.rule, batch.target)
-    groups = read_sensitive_for_rule(watching.rule, table, columns) if watching.rule.needs else {}
-    others = [*targets, *([] if batch.id is None else [batch.id]), *(columns.sensitive_features or ())]
+    groups = read_parts_for_rule(watching.rule, table, columns) if watching.rule.needs else {}
+    others = [*targets, *([] if batch.id is None else [batch.id]), *part_columns(columns)]
     positive = _positive(watching.rule, watched)
     proba = read_proba_for_rule(watching.rule, table, columns, others, positive)
     ids = None if batch.id is None else read_ids(table, batch.id)

@@ -35,6 +35,8 @@ class NoteKind(Enum):
     """How the constraints are met."""
     GROUPS = "groups"
     """How sensitive groups are treated."""
+    SEGMENTS = "segments"
+    """How far the rules of segments differ from that of all rows."""
     METRIC = "metric"
     """How the metric was read or replaced."""
     DATA = "data"

@@ -52,6 +52,8 @@ class Rows:
         Cost of each decision about a row.
     start : int, default=0
         Position of the first row in its source; meaningless for selected rows.
+    baseline : integer ndarray of shape (N, M), optional
+        Decisions of argmax, if `proba` is no longer what these are made by. None: they are made by `proba`.
 
     See Also
     --------
@@ -78,6 +80,7 @@ class Rows:
     repeats: FloatArray | None = None
     start: int = 0
     dependence: Dependence | None = None
+    baseline: NDArray[Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -118,6 +121,7 @@ class Rows:
             taken(self.repeats),
             start,
             self.dependence,
+            taken(self.baseline),
         )
 
     def tiled(self, kept: NDArray[np.bool_], link: kernels.LinkArrays | None = None) -> Rows:
@@ -138,7 +142,12 @@ class Rows:
         assert self.codes is not None
         codes = np.where(kept.T[:, :, None], self.codes[:, None, :], self.codes.dtype.type(-1))
         return replace(
-            self, proba=self.proba.tiled(len(kept), link), codes=codes.reshape(self.n_rows, -1), mass=None, start=0
+            self,
+            proba=self.proba.tiled(len(kept), link),
+            codes=codes.reshape(self.n_rows, -1),
+            mass=None,
+            start=0,
+            baseline=None,
         )
 
     def by_group(self, n_groups: int) -> Rows:
@@ -270,8 +279,9 @@ class Rows:
 
     def of_outputs(self, outputs: IntArray) -> Rows:
         """Return some of the outputs of all rows, given by position in order."""
-        codes, mass = (None if values is None else values[:, outputs] for values in (self.codes, self.mass))
-        return replace(self, proba=self.proba.of_outputs(outputs), codes=codes, mass=mass)
+        each = (self.codes, self.mass, self.baseline)
+        codes, mass, baseline = (None if values is None else values[:, outputs] for values in each)
+        return replace(self, proba=self.proba.of_outputs(outputs), codes=codes, mass=mass, baseline=baseline)
 
     def sampled(self, rows: IntArray | slice, frequency: FloatArray) -> Rows:
         """Return some of the rows, each of which represents a number of these."""

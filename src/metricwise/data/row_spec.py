@@ -257,6 +257,8 @@ class RowSpec:
         What the numbers of rows are.
     unlabelled : array-like, optional
         Numbers of rows without labels, in the form of `proba`.
+    segments : array-like of shape (N,) or (N, F), optional
+        The segment of every row.
     """
 
     proba: Any
@@ -271,6 +273,7 @@ class RowSpec:
     normalize: bool = False
     input: Any = "probabilities"
     unlabelled: Any = None
+    segments: Any = None
 
     @property
     def weight(self) -> Any:

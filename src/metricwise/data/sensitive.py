@@ -1,4 +1,4 @@
-"""The sensitive group of every row, by one column of names or numbers or the combinations of several.
+"""The sensitive group or the segment of every row, by a column of names or numbers or the combinations of several.
 
 Must not know constraints.
 """
@@ -17,16 +17,16 @@ from ..core.labels import is_masked, label_array, python_label, python_labels, s
 from .frames import column_names, columns_of, is_frame, position_named, select_columns
 from .row_spec import RowSpec, Sensitive
 
-__all__ = ["Groups", "SensitiveFeatures", "read_sensitive_features"]
+__all__ = ["Groups", "SensitiveFeatures", "read_segments", "read_sensitive_features"]
 
 IntArray = NDArray[np.intp]
 
-_PARAMETER = "sensitive_features"
+_NOUNS = {"sensitive_features": "group", "segments": "segment"}  # what the values of a parameter are called
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Sensitive groups, by name.
+    """Sensitive groups or segments, by name.
 
     Parameters
     ----------
@@ -34,10 +34,18 @@ class Groups:
         A label each; a tuple of labels where there are several features.
     features : tuple of str, optional
         Names of the columns, where they have any.
+    parameter : {"sensitive_features", "segments"}
+        What they are given by.
     """
 
     names: tuple[Any, ...]
     features: tuple[str, ...] | None = None
+    parameter: str = "sensitive_features"
+
+    @property
+    def noun(self) -> str:
+        """What one of them is called."""
+        return _NOUNS[self.parameter]
 
     @property
     def n_features(self) -> int:
@@ -58,21 +66,16 @@ class Groups:
             If a row is in none of them, unless `others`.
         """
         if values is None:
-            by = "" if self.features is None else f", by {' and '.join(map(repr, self.features))}"
-            raise InvalidParameter(
-                _PARAMETER,
-                problem="the rule has a loss for each group, so it needs "
-                f"{mention(_PARAMETER)}, the group of every row{by}",
-            )
-        values = _in_order(Sensitive.of(values).values, self.features)
-        columns = _columns(values, n_rows, missing=others)
+            raise self._missing()
+        values = _in_order(Sensitive.of(values).values, self.features, self.parameter)
+        columns = _columns(values, n_rows, self.parameter, missing=others)
         if len(columns) != self.n_features:
             raise InvalidParameter(
-                _PARAMETER,
+                self.parameter,
                 f"have {self.n_features} column{'s' * (self.n_features > 1)}, as when the rule was fitted",
                 len(columns),
             )
-        distinct, of_row = _combined(columns)
+        distinct, of_row = _combined(columns, self.parameter)
         place = {name: g for g, name in enumerate(self.names)}
         codes = np.array([place.get(name, -1) for name in distinct], dtype=np.intp)[of_row]
         if others:
@@ -81,7 +84,7 @@ class Groups:
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             raise InvalidParameter(
-                _PARAMETER,
+                self.parameter,
                 f"contain only groups that the rule was fitted to, {shown(list(self.names))}",
                 f"{distinct[of_row[row]]!r} in row {row}",
                 (
@@ -91,15 +94,26 @@ class Groups:
             )
         return codes
 
+    def _missing(self) -> InvalidParameter:
+        """Return the error for rows that come without the values."""
+        by = "" if self.features is None else f", by {' and '.join(map(repr, self.features))}"
+        name, noun = self.parameter, _NOUNS[self.parameter]
+        part, unknown = ("loss", "") if noun == "group" else ("calibration", "; None where it is not known")
+        return InvalidParameter(
+            name,
+            problem=f"the rule has a {part} for each {noun}, so it needs {mention(name)}, the {noun} of every "
+            f"row{by}{unknown}",
+        )
+
     def _check_types(self, others: list[Any]) -> None:
         """Refuse names that differ from those of known groups in their type alone, such as '1' and 1."""
         texts = {str(name): name for name in self.names}
         for name in others:
             if name is not None and str(name) in texts:
                 raise InvalidParameter(
-                    _PARAMETER,
+                    self.parameter,
                     "have the types that the rule was fitted to",
-                    f"{name!r}, although the rule was fitted to the group {texts[str(name)]!r}",
+                    f"{name!r}, although the rule was fitted to the {_NOUNS[self.parameter]} {texts[str(name)]!r}",
                 )
 
 
@@ -143,15 +157,37 @@ def read_sensitive_features(values: Any, n_rows: int) -> SensitiveFeatures:
     >>> found.codes.tolist(), found.groups.names
     ([1, 0, 1], ('a', 'b'))
     """
-    values = Sensitive.of(values).values
-    columns = _columns(values, n_rows)
-    distinct, of_row = _combined(columns)
-    if len(distinct) < 2:
-        raise InvalidParameter(_PARAMETER, "contain at least two groups", f"only {shown(list(distinct))}")
-    names = sorted_labels(list(distinct))
+    return _read_groups(Sensitive.of(values).values, n_rows, "sensitive_features")
+
+
+def read_segments(values: Any, n_rows: int) -> SensitiveFeatures:
+    """Read the segment of every row, (N,) or (N, F); rows that lack a value have the code S, behind all segments.
+
+    Examples
+    --------
+    >>> from metricwise.data.sensitive import read_segments
+    >>> segments = read_segments(["b", "a", None], 3)
+    >>> segments.codes.tolist(), segments.groups.names
+    ([1, 0, 2], ('a', 'b'))
+    """
+    return _read_groups(values, n_rows, "segments")
+
+
+def _read_groups(values: Any, n_rows: int, parameter: str) -> SensitiveFeatures:
+    """Read the groups of rows in the order of their names; rows without one are refused unless it is a segment."""
+    columns = _columns(values, n_rows, parameter, missing=parameter == "segments")
+    distinct, of_row = _combined(columns, parameter)
+    names = sorted_labels([name for name in distinct if not _lacks_value(name)])
+    if len(names) < 2:
+        raise InvalidParameter(parameter, f"contain at least two {_NOUNS[parameter]}s", f"only {shown(names)}")
     place = {name: g for g, name in enumerate(names)}
-    codes = np.array([place[name] for name in distinct], dtype=np.intp)[of_row]
-    return SensitiveFeatures(codes, Groups(tuple(names), _names(values)))
+    codes = np.array([place.get(name, len(names)) for name in distinct], dtype=np.intp)[of_row]
+    return SensitiveFeatures(codes, Groups(tuple(names), _names(values), parameter))
+
+
+def _lacks_value(name: Any) -> bool:
+    """Whether a label, or one of several, is missing."""
+    return name is None or (isinstance(name, tuple) and None in name)
 
 
 def _names(values: Any) -> tuple[str, ...] | None:
@@ -163,7 +199,7 @@ def _names(values: Any) -> tuple[str, ...] | None:
     return (name,) if isinstance(name, str) and name else None
 
 
-def _in_order(values: Any, features: tuple[str, ...] | None) -> Any:
+def _in_order(values: Any, features: tuple[str, ...] | None, parameter: str) -> Any:
     """Return a frame with its columns as a rule knows them, by name."""
     if features is None or not is_frame(values):
         return values
@@ -171,15 +207,15 @@ def _in_order(values: Any, features: tuple[str, ...] | None) -> Any:
     missing = [name for name in features if name not in names]
     if missing:
         raise InvalidParameter(
-            _PARAMETER,
+            parameter,
             f"have the columns {shown(list(features))}",
             shown(list(names)),
-            f"pass {_PARAMETER}.to_numpy() to match them by position",
+            f"pass {parameter}.to_numpy() to match them by position",
         )
     return select_columns(values, [names[name] for name in features])
 
 
-def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
+def _columns(values: Any, n_rows: int, parameter: str, *, missing: bool = False) -> list[Any]:
     """Return the columns, one value per row each; missing ones are refused, or all are None if `missing`."""
     if is_frame(values):
         columns = list(columns_of(values))
@@ -200,7 +236,7 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
             else "that is not a table"
         )
         raise InvalidParameter(
-            _PARAMETER, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {shape}"
+            parameter, f"have one value for each of the {n_rows} rows, or one per row and feature", f"shape {shape}"
         )
     for at, column in enumerate(arrays):
         gone = split_missing(column)[1]
@@ -209,7 +245,7 @@ def _columns(values: Any, n_rows: int, *, missing: bool = False) -> list[Any]:
             arrays[at][gone] = None
         elif gone.any():
             raise InvalidParameter(
-                _PARAMETER,
+                parameter,
                 "be known for every row",
                 f"a missing value in row {int(np.argmax(gone))}",
                 "drop such rows, or make them a separate group",
@@ -226,9 +262,9 @@ def _listed(values: Sequence[Any]) -> list[Any]:
     return [label_array(list(column)) for column in zip(*values, strict=True)]
 
 
-def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:
+def _combined(columns: list[Any], parameter: str) -> tuple[list[Any], IntArray]:
     """Return the distinct groups that occur, and which of them (N,) every row is in."""
-    labels, codes = zip(*(_coded(column) for column in columns), strict=True)
+    labels, codes = zip(*(_coded(column, parameter) for column in columns), strict=True)
     if len(columns) == 1:
         return labels[0], codes[0]
     pairs, of_row = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
@@ -239,7 +275,7 @@ def _combined(columns: list[Any]) -> tuple[list[Any], IntArray]:
     return names, of_row.reshape(-1).astype(np.intp)
 
 
-def _coded(column: Any) -> tuple[list[Any], IntArray]:
+def _coded(column: Any, parameter: str) -> tuple[list[Any], IntArray]:
     """Return the distinct values of a column, and which of them every row has."""
     values = np.asarray(column)
     if values.dtype.kind != "O":
@@ -250,5 +286,5 @@ def _coded(column: Any) -> tuple[list[Any], IntArray]:
         row_codes = [numbers.setdefault(python_label(value), len(numbers)) for value in values]
     except TypeError:
         odd = next(value for value in values if getattr(value, "__hash__", None) is None)
-        raise InvalidParameter(_PARAMETER, "hold names or numbers", shown(odd)) from None
+        raise InvalidParameter(parameter, "hold names or numbers", shown(odd)) from None
     return list(numbers), np.array(row_codes, dtype=np.intp)

@@ -85,7 +85,7 @@ class RuleClassifier(MetaClassifier):
         """
         return self._read(X, in_fitted_order=True)[0]
 
-    def predict(self, X: Any, sensitive_features: Any = None) -> Any:
+    def predict(self, X: Any, sensitive_features: Any = None, *, segments: Any = None) -> Any:
         """Predict labels by the rule.
 
         Parameters
@@ -93,6 +93,8 @@ class RuleClassifier(MetaClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
             The sensitive group of every row, where the rule has a loss for each; a rule that sees no group ignores it.
+        segments : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The segment of every row, where the rule has a calibration for each; other rules ignore it.
 
         Returns
         -------
@@ -100,7 +102,7 @@ class RuleClassifier(MetaClassifier):
             Of a rule for very many labels, a sparse indicator matrix if y was sparse in `fit`.
         """
         values, rule = self._read(X)
-        predicted = rule.predict(values, sensitive_features=sensitive_features)
+        predicted = rule.predict(values, sensitive_features=sensitive_features, segments=segments)
         form = getattr(self, "_form_of_y", None)
         return as_given(predicted, form) if isinstance(rule, LabelRuleBase) and form is not None else predicted
 
@@ -133,13 +135,15 @@ class RuleClassifier(MetaClassifier):
             return raw
         return PROBA.blocks_of(raw, estimator, _target_of(rule))
 
-    def decision_distribution(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
+    def decision_distribution(
+        self, X: Any, sensitive_features: Any = None, *, segments: Any = None
+    ) -> NDArray[np.float64]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+        sensitive_features, segments : array-like, optional
             As in `predict`.
 
         Returns
@@ -147,7 +151,7 @@ class RuleClassifier(MetaClassifier):
         distribution : ndarray of shape (n_samples, n_classes), or (n_samples, n_outputs, n_classes)
         """
         values, rule = self._read(X)
-        return rule.distribution(values, sensitive_features=sensitive_features)
+        return rule.distribution(values, sensitive_features=sensitive_features, segments=segments)
 
     # ---------------------------------------------------------------------------------------------------- in a notebook
 
@@ -178,7 +182,7 @@ class RuleClassifier(MetaClassifier):
 class RowCostClassifier(RuleClassifier):
     """Base of classifiers whose rule may be one for costs per row."""
 
-    def predict(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> Any:
+    def predict(self, X: Any, sensitive_features: Any = None, *, cost: Any = None, segments: Any = None) -> Any:
         """Predict labels by the rule.
 
         Parameters
@@ -188,6 +192,8 @@ class RowCostClassifier(RuleClassifier):
             The sensitive group of every row, where the rule has a loss for each; a rule that sees no group ignores it.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs of these rows, if the rule was fitted to costs per row.
+        segments : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The segment of every row, where the rule has a calibration for each; other rules ignore it.
 
         Returns
         -------
@@ -195,17 +201,19 @@ class RowCostClassifier(RuleClassifier):
             Of a rule for very many labels, a sparse indicator matrix if y was sparse in `fit`.
         """
         if not self._by_costs(cost):
-            return super().predict(X, sensitive_features)
+            return super().predict(X, sensitive_features, segments=segments)
         values, rule = self._read(X)
         return rule.predict(values, cost=cost)
 
-    def decision_distribution(self, X: Any, sensitive_features: Any = None, *, cost: Any = None) -> NDArray[Any]:
+    def decision_distribution(
+        self, X: Any, sensitive_features: Any = None, *, cost: Any = None, segments: Any = None
+    ) -> NDArray[Any]:
         """Return the probability with which `predict` gives each class: 0 or 1, unless the rule is randomised.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        sensitive_features, cost : array-like, optional
+        sensitive_features, cost, segments : array-like, optional
             As in `predict`.
 
         Returns
@@ -214,7 +222,7 @@ class RowCostClassifier(RuleClassifier):
             With one more column, the last one, if the rule may abstain.
         """
         if not self._by_costs(cost):
-            return super().decision_distribution(X, sensitive_features)
+            return super().decision_distribution(X, sensitive_features, segments=segments)
         values, rule = self._read(X)
         return rule.distribution(values, cost=cost)
 

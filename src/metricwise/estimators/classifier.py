@@ -23,7 +23,7 @@ from ..core.progress import Progress
 from ..data.frames import warn_of_order
 from ..data.label_rows import is_sparse
 from ..data.row_spec import Frequencies, RowSpec, take_rows
-from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive
+from ..data.sensitive import Groups, SensitiveFeatures, read_segments, read_sensitive
 from ..data.weights import check_frequencies, read_groups, read_row_weight, read_sample_weight, read_time
 from ..export.converters import convertible
 from ..fitting.example_costs import refuse_beside_costs
@@ -339,6 +339,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         groups: Any = None,
         sensitive_features: Any = None,
         cost: Any = None,
+        segments: Any = None,
         **params: Any,
     ) -> MetricOptimalClassifierCV:
         """Fit the estimator and the rule.
@@ -364,6 +365,9 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs per row, for ``metric="cost"``, as in :func:`metricwise.optimize`; `predict` and `score` then take the
             costs of their rows. They are used for the rule only and not passed to the estimator.
+        segments : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The segment of every row, for a rule by segment, as in :func:`metricwise.optimize`; `predict` and `score`
+            then require it too. With metadata routing enabled, it is also passed to the estimator if that requests it.
         **params
             Parameters for the estimator's `fit`. With metadata routing enabled, they are passed to whichever object
             requests them.
@@ -375,7 +379,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         self._check_params(params)
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        rows = RowSpec(None, None, sample_weight, groups, sensitive_features, cost)
+        rows = RowSpec(None, None, sample_weight, groups, sensitive_features, cost, segments=segments)
         target = self._read_target(y, rows)
         rows = self._read_rows(rows, target)
         features = read_sensitive(rows, count_rows(X))
@@ -419,7 +423,14 @@ class MetricOptimalClassifierCV(RowCostClassifier):
 
     @entry_point()
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, cost: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+        *,
+        cost: Any = None,
+        segments: Any = None,
     ) -> float:
         """Return the chosen metric of the predictions.
 
@@ -432,6 +443,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             As in `predict`; required if the metric is that of the worst group.
         cost : array-like of shape (n_samples, n_classes) or (n_samples, n_classes, n_classes), optional
             Costs of the rows, if the rule was fitted to costs per row: the score is then minus the mean cost.
+        segments : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            As in `predict`.
 
         Returns
         -------
@@ -447,7 +460,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         if abstention is not None:
             abstention = replace(abstention, label=self.rule_.abstain_label)
         spec = replace(spec, metric=metric, abstain=abstention, record=None, order=None)
-        predicted = self.predict(X, sensitive_features)
+        predicted = self.predict(X, sensitive_features, segments=segments)
 
         def score(y: Any, predicted: Any, sample_weight: Any) -> float:
             scorer = LabelScore(spec, None, self._scales, self._outputs)
@@ -511,6 +524,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             if rows.counts_rows:
                 check_frequencies(weight)
             rows = replace(rows, sample_weight=Frequencies(weight) if rows.counts_rows else weight)
+        if rows.segments is not None:
+            read_segments(rows.segments, n_rows)
         if rows.time is not None:
             read_time(rows.time, n_rows)
             read_row_weight(rows, n_rows)
@@ -662,9 +677,8 @@ class MetricOptimalClassifierCV(RowCostClassifier):
             check_groups(self.cv, groups, self.estimator)
         if routing_enabled():
             values = None if rows.sensitive is None else rows.sensitive.values
-            return process_routing(
-                self, "fit", sample_weight=weight, groups=groups, sensitive_features=values, **params
-            )
+            rows_given = {"sensitive_features": values, "segments": rows.segments}
+            return process_routing(self, "fit", sample_weight=weight, groups=groups, **rows_given, **params)
         fit_params = dict(params)
         if not self._applies_only:
             fit_params |= weight_for_fit(self.estimator, weight, self.calibration is not None)
@@ -706,6 +720,7 @@ def _of_pool(rows: RowSpec, pool: Pool, target: Target, response: Response, orde
         sample_weight=some(rows.sample_weight),
         groups=some(rows.groups),
         sensitive_features=some(rows.sensitive_features),
+        segments=some(rows.segments),
         cost=some(rows.cost),
         order=order,
         input=response.input,

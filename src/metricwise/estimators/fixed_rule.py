@@ -153,7 +153,9 @@ class FixedRuleClassifier(RuleClassifier):
         rule = self._fitted()[1]
         return list(rule.classes) if rule.multioutput else rule.classes[0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, segments: Any = None
+    ) -> float:
         """Return the share of right decisions among the observed labels of all outputs.
 
         If the rule may abstain, only the labels that it decided about are counted.
@@ -163,14 +165,14 @@ class FixedRuleClassifier(RuleClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_sensitive), optional
+        sensitive_features, segments : array-like, optional
             As in `predict`.
 
         Returns
         -------
         score : float
         """
-        predicted, rule = self.predict(X, sensitive_features), self._fitted(X)[1]
+        predicted, rule = self.predict(X, sensitive_features, segments=segments), self._fitted(X)[1]
         abstain = None if rule.abstain_label is None else Abstention(label=rule.abstain_label)
         goal = GoalSpec(Accuracy(), "micro" if rule.multioutput else None, abstain=abstain)
         if isinstance(rule, LabelRuleBase):

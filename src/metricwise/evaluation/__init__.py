@@ -45,7 +45,7 @@ from .arguments import (
     read_rows,
     read_side_proba,
 )
-from .contenders import Contender, Contest, is_pair_of_models, read_contest, read_groups, read_sides
+from .contenders import Contender, Contest, codes_for, is_pair_of_models, read_contest, read_groups, read_sides
 from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .labels import evaluate_labels, is_about_labels
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
@@ -77,6 +77,7 @@ def evaluate(
     pos_label: Any = None,
     abstain: bool | float | Abstention | None = None,
     input: str | None = None,
+    segments: Any = None,
 ) -> Evaluation:
     """Evaluate a rule by any metrics on labelled rows, against argmax, another rule or another model.
 
@@ -144,6 +145,8 @@ def evaluate(
     input : {"probabilities", "logits", "log_proba", "scores"}, optional
         What the numbers in `proba` are, as in :func:`optimize`, for thresholds and decisions. None: what the rule was
         fitted to; without a rule, probabilities.
+    segments : array-like of shape (N,) or (N, F), optional
+        The segment of every row, which a :class:`metricwise.SegmentedRule` requires; other rules decide without it.
 
     Returns
     -------
@@ -234,9 +237,9 @@ def evaluate(
         next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
     )
     sensitive = read_groups(contest.rules, sensitive_features, read.source.n_rows, contest.models)
-    costs = _read_costs(contest, read, y, cost, allowed)
+    costs = _read_costs(contest, read, y, cost, allowed, segments)
     quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
-    both = _decide(contest, read, y, sensitive, costs)
+    both = _decide(contest, read, y, sensitive, costs, segments)
     source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
     notes = _notes_of_scores(contest, read.source.rows.proba)
     return _Evaluator(source, sensitive, costs, contest.titles, notes).evaluation(quantities, both)
@@ -274,7 +277,9 @@ class _Costs:
     eta: FloatArray
 
 
-def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: AbstentionCost | None) -> _Costs | None:
+def _read_costs(
+    contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: AbstentionCost | None, segments: Any
+) -> _Costs | None:
     if cost is None:
         return None
     schema = read.source.schema
@@ -287,16 +292,17 @@ def _read_costs(contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: Ab
     cost_rules = [rule for rule in contest.rules if "cost" in rule.needs]
     price = getattr(cost_rules[0], "abstain_cost", None) if cost_rules else None if allowed is None else allowed.cost
     payer = CostRule(schema.classes, abstain_label=schema.abstain_label, abstain_cost=price)
-    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, _calibrated(contest, read.source, y))
+    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, _calibrated(contest, read.source, y, segments))
 
 
-def _calibrated(contest: Contest, source: MemorySource, y: Any) -> FloatArray:
+def _calibrated(contest: Contest, source: MemorySource, y: Any, segments: Any) -> FloatArray:
     """Return probabilities (N, K) of a single output, calibrated if the rule does so; else the class shares."""
     proba, rule = source.rows.proba, contest.first.rule
     if contest.proba is None or (rule is None and _has_no_argmax(proba, contest)):
         return np.tile(source.class_weights / source.class_weights.sum(), (source.n_rows, 1))
     if rule is not None and "sensitive_features" not in rule.needs:
-        proba = rule.calibrate(RuleRows(_proba_of(contest.first, contest, y, proba)))
+        groups = codes_for(rule, proba.n_rows, None, segments)
+        proba = rule.calibrate(RuleRows(_proba_of(contest.first, contest, y, proba), groups=groups))
     return distributions(proba.output(0)[:, 0])
 
 
@@ -368,6 +374,7 @@ def _decide(
     y: Any,
     sensitive: SensitiveFeatures | None,
     costs: _Costs | None,
+    segments: Any,
 ) -> list[Decisions]:
     """Return what the rule and its baseline decide."""
     proba, schema = read.source.rows.proba, read.source.schema
@@ -383,12 +390,13 @@ def _decide(
             ),
         )
     both = [
-        contender.decisions(contest, y, contender_proba, sensitive, table)
+        contender.decisions(contest, y, contender_proba, sensitive, table, segments)
         for contender, contender_proba in zip(contest.contenders, probas, strict=True)
     ]
     if len(both) == 1:
         argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
-        both.append(Decisions.of(argmax, RuleRows(_baseline_proba(contest, proba, sensitive)), n_groups))
+        baseline = _baseline_proba(contest, proba, sensitive, segments)
+        both.append(Decisions.of(argmax, RuleRows(baseline), n_groups))
     return both
 
 
@@ -407,7 +415,9 @@ def _has_no_argmax(proba: Probabilities, contest: Contest) -> bool:
     return contest.reader.schema.input.is_scores and is_single(proba)
 
 
-def _baseline_proba(contest: Contest, proba: Probabilities, sensitive: SensitiveFeatures | None) -> Probabilities:
+def _baseline_proba(
+    contest: Contest, proba: Probabilities, sensitive: SensitiveFeatures | None, segments: Any
+) -> Probabilities:
     """Return the probabilities whose largest is the baseline decision."""
     rule = contest.first.rule
     if not _has_no_argmax(proba, contest):
@@ -421,7 +431,7 @@ def _baseline_proba(contest: Contest, proba: Probabilities, sensitive: Sensitive
         )
     if rule.shared_link is not None or not rule.has_map:  # then rows are behind a map that is fitted to them
         return proba
-    return rule.calibrate(RuleRows(proba, groups=None if sensitive is None else sensitive.codes))
+    return rule.calibrate(RuleRows(proba, groups=codes_for(rule, proba.n_rows, sensitive, segments)))
 
 
 # -------------------------------------------------------------------------------------------------------------- values

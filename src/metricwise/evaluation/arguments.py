@@ -36,7 +36,7 @@ from ..kernels import LinkArrays
 from ..metrics.abstention import Abstention, AbstentionCost, read_abstain
 from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
-from ..rules.base import Rule
+from ..rules.base import PARTITIONS, Rule
 from ..rules.load import as_rule
 from ..rules.reading import says_single
 from ..rules.score_map import fit_input, map_scores
@@ -217,7 +217,7 @@ def own_average(rule: Any) -> str | None:
     return average if rule.schema.multioutput else None
 
 
-def read_rule(rule: Any, parameter: str = "rule", inputs: Collection[str] = ("sensitive_features",)) -> Rule:
+def read_rule(rule: Any, parameter: str = "rule", inputs: Collection[str] = PARTITIONS) -> Rule:
     """Return the rule that is meant: of a Solution, a file, a text, a document, or itself; see `as_rule`."""
     if isinstance(getattr(rule, "rule", None), Rule):  # a Solution, or a point of a trade-off
         rule = rule.rule

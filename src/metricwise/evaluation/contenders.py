@@ -39,6 +39,7 @@ __all__ = [
     "Sides",
     "Threshold",
     "check_alike",
+    "codes_for",
     "input_of",
     "is_pair_of_models",
     "read_contest",
@@ -68,6 +69,7 @@ class Contender:
         read: Probabilities,
         sensitive: SensitiveFeatures | None,
         cost: NDArray[np.float64] | None,
+        segments: Any = None,
     ) -> Decisions:
         """Return what is decided about rows whose probabilities have been read."""
         n_groups = 1 if sensitive is None else len(sensitive.groups.names)
@@ -78,8 +80,16 @@ class Contender:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
             codes = read_pair(y, self.labels, classes)[1]
             return Decisions.of_codes(codes, n_groups)
-        rows = RuleRows(read, groups=None if sensitive is None else sensitive.codes, cost=cost)
+        rows = RuleRows(read, groups=codes_for(self.rule, read.n_rows, sensitive, segments), cost=cost)
         return Decisions.of(self.rule, rows, n_groups)
+
+
+def codes_for(rule: Any, n_rows: int, sensitive: SensitiveFeatures | None, segments: Any) -> NDArray[np.intp] | None:
+    """Return what a rule knows of rows: their segments if it needs these, else their sensitive groups."""
+    if "segments" in rule.needs:
+        codes: NDArray[np.intp] = rule.read_groups(n_rows, segments=segments)
+        return codes
+    return None if sensitive is None else sensitive.codes
 
 
 def _above(

@@ -14,8 +14,8 @@ from ..rules.base import Rule
 from ..rules.codec import json_labels, label_array
 from ..rules.decisions import bisect_score
 from ..rules.forms import Region, Threshold, form_of
-from ..rules.grouped import GroupedRule
 from ..rules.load import as_rule
+from ..rules.partitioned import PartitionedRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from . import standalone
@@ -53,7 +53,7 @@ T = TypeVar("T")
 DRAW_STEP = 0x9E3779B97F4A7C15
 DRAW_MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
-_INPUTS = ("sensitive_features", "cost")  # writers use or refuse them
+_INPUTS = ("sensitive_features", "segments", "cost")  # writers use or refuse them
 _INPUT_NAMES = {"log_proba": "log_probabilities"}  # of other kinds, the kind is the name
 
 
@@ -230,12 +230,13 @@ def draw_origin(seed: int) -> int:
 class TensorWriter(RuleWriter[T]):
     """Base of writers of programs on tensors of numbers."""
 
-    def grouped(self, rule: GroupedRule) -> T:
-        """Refuse rules by group: their names are labels, and no numbers."""
+    def grouped(self, rule: PartitionedRule) -> T:
+        """Refuse rules by group or segment: their names are labels, and no numbers."""
+        noun = rule.known.noun
         return self.other(
             rule,
-            f"{self.target} has no input for the group of a row",
-            "export the rule of each group, rule.by_group[name], or use to_sql or to_python",
+            f"{self.target} has no input for the {noun} of a row",
+            f"export the rule of each {noun}, rule.by_{noun}[name], or use to_sql or to_python",
         )
 
 
@@ -276,8 +277,8 @@ class _ColumnCounts(RuleWriter[list[tuple[int, ...]]]):
             return [(2,) for _ in counts]
         return [(1, 2) if k == 2 else (1,) for k in counts]
 
-    def grouped(self, rule: GroupedRule) -> list[tuple[int, ...]]:
-        return rule.rules[0].accept(self)
+    def grouped(self, rule: PartitionedRule) -> list[tuple[int, ...]]:
+        return rule.parts[-1].accept(self)
 
     def other(self, rule: Rule, reason: str = "", remedy: str = "") -> list[tuple[int, ...]]:
         counts, schema = rule.n_classes.tolist(), rule.schema
@@ -325,10 +326,10 @@ def of_one_type(labels: Sequence[Label]) -> tuple[Label, ...]:
     return tuple(labels)
 
 
-def group_labels(rule: GroupedRule) -> list[tuple[Label, ...]]:
-    """Return the name of each group: a label for each column that makes groups."""
-    names = [name if isinstance(name, tuple) else (name,) for name in rule.groups]
-    return [tuple(json_labels(label_array(list(name)), "groups")) for name in names]
+def group_labels(rule: PartitionedRule) -> list[tuple[Label, ...]]:
+    """Return the name of each group or segment: a label for each column that makes these."""
+    names = [name if isinstance(name, tuple) else (name,) for name in rule.known.names]
+    return [tuple(json_labels(label_array(list(name)), f"{rule.known.noun}s")) for name in names]
 
 
 def check_text(labels: Sequence[Label]) -> None:

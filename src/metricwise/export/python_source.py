@@ -12,8 +12,8 @@ from .._version import __version__
 from ..core.errors import entry_point
 from ..core.files import write_text
 from ..rules.base import Rule
-from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
+from ..rules.partitioned import PartitionedRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from . import standalone, standalone_logits
@@ -55,7 +55,7 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or dict
+    rule : WeightedRule, MixtureRule, GroupedRule, SegmentedRule, Solution, path, JSON text, or dict
         The rule, or a Solution, file, JSON text or dict that contains it. A mixture also takes a key,
         ``decide(probabilities, key)``, a non-negative integer: with row positions as keys, decisions are those of
         ``rule.predict``. A rule by group also takes the group of the row, ``decide(probabilities, group)`` and
@@ -96,12 +96,14 @@ def to_python(rule: Any, path: str | os.PathLike[str] | None = None) -> str:
 class _RuleTables:
     """Lines of the tables of a rule, and how the decision about an output finds its own.
 
-    `lookup` is the expression of the table of output m; `group` that of the tables of a group, if there are any.
+    `lookup` is the expression of the table of output m; `group` that of the tables of a group or segment, if there are
+    any, and `noun` what these are called.
     """
 
     lines: list[str]
     lookup: str
     group: str = ""
+    noun: str = "group"
     functions: tuple[Callable[..., Any], ...] = ()
 
 
@@ -121,18 +123,21 @@ class _Tables(RuleWriter[_RuleTables]):
         lines = [*_mixture_lines("RULES = [", "EDGES = [", rule), "]", f"SEED = {rule.seed}"]
         return _RuleTables(lines, _drawn_from("RULES", "EDGES"))
 
-    def grouped(self, rule: GroupedRule) -> _RuleTables:
-        lines = ["GROUPS = {"]
-        for name, part in zip(group_labels(rule), rule.rules, strict=True):
+    def grouped(self, rule: PartitionedRule) -> _RuleTables:
+        noun = rule.known.noun
+        names = f"{noun.upper()}S"
+        lines = [f"{names} = {{"]
+        for name, (_, part) in zip(group_labels(rule), rule.by_part, strict=True):
             lines += [f"    {name!r}: {{", *(f"        {line}" for line in _group_lines(part)), "    },"]
         lines.append("}")
-        group, functions = "GROUPS[known_group(group, GROUPS)]", (standalone.known_group,)
+        group, functions = f"{names}[known_group({noun}, {names})]", (standalone.known_group,)
         if rule.other is not None:
             lines += ["OTHER = {", *(f"    {line}" for line in _group_lines(rule.other)), "}"]
-            group, functions = "GROUPS.get(group_or_other(group, GROUPS), OTHER)", (standalone.group_or_other,)
+            group = f"{names}.get(group_or_other({noun}, {names}), OTHER)"
+            functions = (standalone.group_or_other,)
         lookup = _drawn_from('own["rules"]', 'own["edges"]') if rule.is_randomized else 'own["rules"][0][m]'
         seed = [f"SEED = {rule.seed}"] if rule.is_randomized else []
-        return _RuleTables([*lines, *seed], lookup, group, functions)
+        return _RuleTables([*lines, *seed], lookup, group, noun, functions)
 
 
 def _drawn_from(rules: str, edges: str) -> str:
@@ -251,17 +256,17 @@ def _numbers(rule: Rule) -> str:
 
 def _closing(rule: Rule, tables: _RuleTables) -> str:
     """The functions that people call."""
-    drawn, grouped, row = rule.is_randomized, bool(tables.group), input_name(rule)
+    drawn, grouped, row, noun = rule.is_randomized, bool(tables.group), input_name(rule), tables.noun
     numbers = _numbers(rule)
     labels = "CLASSES" if rule.abstain_label is None else "DECISIONS"
     option = "INPUT" if rule.schema.input.is_logits else "NORMALIZE"
     code = f"{labels}[m][{_deciding(rule)[-1].__name__}({tables.lookup}, {{}}, CLASSES[m], {option})]"
-    argument = ", group" * grouped + ", key" * drawn
+    argument = f", {noun}" * grouped + ", key" * drawn
     shape = f"for each output, {numbers}" if rule.multioutput else numbers
     lines = [f"def decide({row}{argument}):", '    """Return the decision about one row.', ""]
     lines += [f"    {row}: {shape}."]
     if grouped:
-        lines += ["    group: the name of the group of the row; a tuple of names if GROUPS has several."]
+        lines += [f"    {noun}: the name of the {noun} of the row; a tuple of names if {noun.upper()}S has several."]
     if drawn:
         lines += ["    key: a non-negative integer by which a rule is drawn, such as the position of the row."]
     item = "z" if rule.schema.input.is_logits else "eta"
@@ -274,11 +279,12 @@ def _closing(rule: Rule, tables: _RuleTables) -> str:
         ]
     else:
         lines += ["    m = 0", f"    return {code.format(row)}"]
-    each, item = ("zip(rows, groups)", "row, group") if grouped else ("rows", "row")
+    each, item = (f"zip(rows, {noun}s)", f"row, {noun}") if grouped else ("rows", "row")
     counted = f"key, {f'({item})' if grouped else item} in enumerate({each}, start)" if drawn else f"{item} in {each}"
-    lines += ["", "", f"def decide_all(rows{', groups' * grouped}{', start=0' * drawn}):"]
+    lines += ["", "", f"def decide_all(rows{f', {noun}s' * grouped}{', start=0' * drawn}):"]
     lines += ['    """Return the decisions about several rows as a list."""']
     if grouped:
-        lines += ["    if len(rows) != len(groups):"]
-        lines += ['        raise ValueError(f"there must be a group for each row, got {len(groups)} of {len(rows)}.")']
+        counts = f"{{len({noun}s)}} of {{len(rows)}}"
+        lines += [f"    if len(rows) != len({noun}s):"]
+        lines += [f'        raise ValueError(f"there must be a {noun} for each row, got {counts}.")']
     return "\n".join([*lines, f"    return [decide(row{argument}) for {counted}]"])

@@ -17,8 +17,8 @@ from ..core.files import write_text
 from ..core.inputs import MAX_LOGIT
 from ..data.probabilities import sum_tolerance
 from ..rules.base import Rule
-from ..rules.grouped import GroupedRule
 from ..rules.mixture import MixtureRule
+from ..rules.partitioned import PartitionedRule
 from ..rules.weighted import WeightedRule
 from ..rules.writer import RuleWriter
 from .dialects import DIALECTS, Dialect
@@ -75,7 +75,7 @@ def to_sql(
 
     Parameters
     ----------
-    rule : WeightedRule, MixtureRule, GroupedRule, Solution, path, JSON text, or dict
+    rule : WeightedRule, MixtureRule, GroupedRule, SegmentedRule, Solution, path, JSON text, or dict
         The rule, or a Solution, file, JSON text or dict that contains it.
     columns : sequence, optional
         Names of the columns, in the order of the classes. For one output, one name per class or, for two classes, only
@@ -94,7 +94,8 @@ def to_sql(
         rules is drawn, one per output. A hash of the row's key, divided by its range, is suitable; the numbers that
         ``rule.predict`` uses are those of ``metricwise.rules.mixture.uniforms``.
     group : str, or sequence of str, optional
-        Only for a rule by group: the columns that define the groups, by default those of `rule.features`.
+        Only for a rule by group or by segment: the columns that define the groups or segments, by default those of
+        `rule.features`.
 
     Returns
     -------
@@ -226,7 +227,7 @@ def _read_draws(draw: str | Sequence[str] | None, rule: Rule) -> list[str | None
 
 def _read_groups(group: str | Sequence[str] | None, rule: Rule) -> list[str]:
     """Return the columns that make groups."""
-    if "sensitive_features" not in rule.needs:
+    if not rule.is_partitioned:
         if group is not None:
             raise InvalidParameter(
                 "", problem=f"group is only for a GroupedRule, got {shown(group)} with a {type(rule).__name__}"
@@ -242,18 +243,19 @@ class _GroupColumns(RuleWriter[list[str]]):
     group: str | Sequence[str] | None
     target = "SQL"
 
-    def grouped(self, rule: GroupedRule) -> list[str]:
-        names = [self.group] if isinstance(self.group, str) else list(self.group or rule.features or ())
-        n_columns = rule.known.n_features
+    def grouped(self, rule: PartitionedRule) -> list[str]:
+        known = rule.known
+        names = [self.group] if isinstance(self.group, str) else list(self.group or known.features or ())
+        n_columns = known.n_features
         if len(names) != n_columns or not _are_names(names):
             raise InvalidParameter(
                 "group",
-                f"name the {n_columns} column{'s' * (n_columns > 1)} that define the groups of a GroupedRule, such as "
-                f"{shown(rule.groups[0])}",
+                f"name the {n_columns} column{'s' * (n_columns > 1)} that define the {known.noun}s of a "
+                f"{type(rule).__name__}, such as {shown(known.names[0])}",
                 shown(self.group),
             )
         for labels in zip(*group_labels(rule), strict=True):
-            _check_labels(labels, "a column of groups")
+            _check_labels(labels, f"a column of {known.noun}s")
         return names
 
 
@@ -584,9 +586,9 @@ class _Output(RuleWriter["Expression"]):
     def cut_points(self, rule: Any) -> Expression:
         return self.writer.along(IntervalTable.of_cut_points(rule, self.m), self.names)
 
-    def grouped(self, rule: GroupedRule) -> Expression:
+    def grouped(self, rule: PartitionedRule) -> Expression:
         writer, case = self.writer, self.writer.exp.Case()
-        for name, part in zip(group_labels(rule), rule.rules, strict=True):
+        for name, (_, part) in zip(group_labels(rule), rule.by_part, strict=True):
             conditions = [
                 writer.equal(writer.column(column), writer.label(label))
                 for column, label in zip(self.groups, name, strict=True)

@@ -37,6 +37,11 @@ _MIN_ROWS_TO_WARN = 50  # that argmax gets right without exception: the model wa
 
 def route_of(task: FitTask) -> Route:
     """Return the route of a task."""
+    if task.segments is not None:
+        from .segments import fit_segments
+
+        of_losses = fit_constrained if task.goal.constrained else fit_losses
+        return partial(fit_segments, route_of(replace(task, segments=None)), of_losses)
     if task.cost_rule is not None:
         from .example_costs import fit_example_costs
 
@@ -57,6 +62,8 @@ def route_of(task: FitTask) -> Route:
 
 def n_stages(task: FitTask) -> int:
     """Return the largest number of stages of a fit."""
+    if task.segments is not None:
+        return 2 + n_stages(replace(task, segments=None))
     selects = isinstance(task.recipes, list)
     if task.cost_rule is not None:
         return 2 if selects else 1
@@ -125,6 +132,16 @@ def _data_notes(problem: Problem, argmax_is_better: bool, by_micro_average: bool
 
 def fit_plain(task: FitTask) -> FittedRule:
     """Fit a rule without constraints; of several recipes, the selection decides."""
+    fitted = fit_losses(task)
+    if task.problem.aim.average != "instance" or not isinstance(task.recipes, list):
+        return fitted
+    from .label_sets import better_sets
+
+    return better_sets(task, fitted)
+
+
+def fit_losses(task: FitTask) -> FittedRule:
+    """Fit a rule of losses without constraints."""
     problem, metadata = task.problem, metadata_of(task.problem)
     if not isinstance(task.recipes, list):
         task.stage("fitting all rows")
@@ -139,7 +156,7 @@ def fit_plain(task: FitTask) -> FittedRule:
     ranges = None
     if selection.judges.schema.n_outputs == problem.schema.n_outputs:
         ranges = threshold_range(selection.judges, fitted.rule)
-    fitted = replace(
+    return replace(
         fitted,
         notes=(*fitted.notes, *note_list(NoteKind.SELECTION, selection.describe())),
         gain=selection.gain,
@@ -147,11 +164,6 @@ def fit_plain(task: FitTask) -> FittedRule:
         threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],
         candidates=selection.candidates,
     )
-    if problem.aim.average != "instance":
-        return fitted
-    from .label_sets import better_sets
-
-    return better_sets(task, fitted)
 
 
 def _fit_argmax(problem: Problem, metadata: RuleMetadata) -> FittedRule:

@@ -33,7 +33,7 @@ _TOL = 1e-9  # relative difference of losses that are the same but for rounding
 def kept_entries(task: FitTask, fitted: FittedRule) -> dict[str, Any]:
     """Return entries of metadata: the calibration, the class shares of `prior`, and what becomes of the rule."""
     problem, rule = task.problem, fitted.rule
-    if not problem.labelled or "sensitive_features" in rule.needs:
+    if not problem.labelled or rule.is_partitioned:
         return {}
     entries: dict[str, Any] = {"calibration": problem.calibration.to_dict()}
     if problem.prior is not None:

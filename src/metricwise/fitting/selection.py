@@ -365,7 +365,7 @@ class _OutOfBagScores:
     def of(cls, problem: InMemory, resamples: Resamples, bags: Sequence[Bag]) -> _OutOfBagScores:
         by_block = problem.schema.n_outputs > _MAX_DELTA_OUTPUTS
         judge = _BlockJudge(problem, resamples.rows) if by_block else Judge(problem)
-        argmax = problem.decide(argmax_rule(problem)).astype(code_type(problem.schema.decision_width))
+        argmax = problem.decide_argmax().astype(code_type(problem.schema.decision_width))
         codes = (*(decide_left_out(problem, resamples, bag) for bag in bags), argmax)
         return cls(judge, resamples, bags, codes, tuple(judge.score(Decisions.of_codes(c)) for c in codes))
 

@@ -71,6 +71,8 @@ class FitTask:
     seed : int
     groups : Groups or None
         The sensitive groups that rows have.
+    segments : Groups or None
+        The segments that rows have.
     sensitive : Sensitive or None
         What the rule may know of them.
     cost_rule : CostRule or None
@@ -91,6 +93,7 @@ class FitTask:
     cost_rule: CostRule | None = None
     unlabelled: Probabilities | None = None
     stage: Callable[[str], None] = lambda _: None
+    segments: Groups | None = None
 
     @property
     def recipe_list(self) -> list[FitStrategy]:
@@ -279,7 +282,7 @@ def present(
         judged = objective if counts is oracle and objective.padding is None else problem.objective(counts)
         if recipe.confusion != "labels":
             confusion = problem.confusion_of_rule(result.rule, counts)
-        value, baseline = judged.value(confusion), judged.value(counts.confusions(argmax, linked=False)[0])
+        value, baseline = judged.value(confusion), judged.value(problem.argmax_confusion(counts))
     rule = result.rule.named(problem.schema, link, {})
     if problem.labelled and problem.aim.average == "instance":
         value, baseline = (problem.value_of_rule(judged_rule) for judged_rule in (rule, argmax_rule(problem)))

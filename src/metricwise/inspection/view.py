@@ -16,16 +16,16 @@ from ..inference.label_summary import LabelSummary
 from ..inference.results import Candidate, ConstraintResult, Estimate, Gain, Recorded
 from ..oracles.problem import Problem
 from ..rules.example_cost import CostRule
-from ..rules.grouped import GroupedRule
 from ..rules.label_base import LabelRuleBase
 from ..rules.mixture import MixtureRule
+from ..rules.partitioned import PartitionedRule
 from ..rules.weighted import WeightedRule
 from ..solvers.result import Certificate, Outcome
 
 __all__ = ["Rule", "View"]
 
 FloatArray = NDArray[np.float64]
-Rule = WeightedRule | MixtureRule | GroupedRule | CostRule | LabelRuleBase
+Rule = WeightedRule | MixtureRule | PartitionedRule | CostRule | LabelRuleBase
 
 
 @dataclass(frozen=True, eq=False)

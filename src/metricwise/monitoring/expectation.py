@@ -34,7 +34,7 @@ from ..goals.spec import GoalSpec
 from ..inference.results import Estimate
 from ..metrics.aim import AveragedMetric
 from ..oracles.problem import InMemory
-from ..rules.base import Rule
+from ..rules.base import PARTITIONS, Rule
 from .drawn_confusions import DrawnConfusions, draw_confusions
 from .shares import ShareEstimate, shares_of_rows
 
@@ -241,7 +241,7 @@ def expect(
     >>> expected.low < true < expected.high
     True
     """
-    read = read_rule(rule, inputs=("cost", "sensitive_features"))
+    read = read_rule(rule, inputs=("cost", *PARTITIONS))
     _check_kind(read)
     goal = _goal_of(read, metrics, average, output_weight, order, pos_label)
     problem, aims = _read_reference(rule, read, reference, goal, abstain)

@@ -19,7 +19,7 @@ from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.labels import python_labels
 from ..core.probabilities import Probabilities
 from ..evaluation.arguments import read_rule
-from ..rules.base import Rule
+from ..rules.base import PARTITIONS, Rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.class_shares import UNCHANGED
 from ..rules.stored_calibration import StoredCalibration, require_calibration
@@ -222,7 +222,7 @@ def estimate_shares(
     >>> mw.estimate_shares(rule, p[2000:]).moved
     False
     """
-    read = read_rule(rule, inputs=("cost", "sensitive_features"))
+    read = read_rule(rule, inputs=("cost", *PARTITIONS))
     check_groups(read)
     check_level(level)
     if not 0 <= read_number(prior_rows, "prior_rows", "be a number of rows, at least 0") < np.inf:
@@ -248,13 +248,14 @@ def read_number(value: Any, parameter: str, must: str) -> float:
 
 
 def check_groups(rule: Rule) -> None:
-    """Refuse rules by sensitive group."""
-    if "sensitive_features" in rule.needs:
+    """Refuse rules by sensitive group or by segment."""
+    if rule.is_partitioned:
+        parts, part = ("segments", "segment") if "segments" in rule.needs else ("sensitive groups", "group")
         raise InvalidType(
             "rule",
-            "decide all sensitive groups alike, because it is not known how the class shares of each group move",
+            f"decide all {parts} alike, because it is not known how the class shares of each {part} move",
             type(rule).__name__,
-            "fit a rule without groups, or one for each group",
+            f"fit a rule without {part}s, or one for each {part}",
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.errors import InvalidParameter, entry_point, shown
 from ..data.frames import warn_of_order
 from ..evaluation.arguments import read_rule
-from ..rules.base import Rule
+from ..rules.base import PARTITIONS, Rule
 from ..rules.codec import dump
 from .forms import LABELLED
 from .promises import read_promises
@@ -74,6 +74,7 @@ class Watch:
         cost: Any = None,
         start: int = 0,
         pos_label: Any = None,
+        segments: Any = None,
     ) -> Self:
         """Add a batch of rows, which the rule decides; if anything is wrong with it, nothing changes.
 
@@ -87,7 +88,7 @@ class Watch:
         ids : array-like of shape (N,), optional
             A text or an integer for each row, by which its label may come later: see :meth:`update_labels`. The labels
             of rows without ids cannot. An id that was given before is refused.
-        sensitive_features, cost, start, pos_label
+        sensitive_features, cost, start, pos_label, segments
             As in ``rule.predict``. The decisions of a mixture are those that ``rule.predict`` draws with this `start`.
 
         Returns
@@ -104,14 +105,14 @@ class Watch:
         """
         settings = self._settings
         warn_of_order(proba=proba, y=y, ids=ids)
-        rows = settings.rule.read_rows(
-            proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label
-        )
+        row_inputs = {"sensitive_features": sensitive_features, "cost": cost, "segments": segments}
+        rows = settings.rule.read_rows(proba, start=start, pos_label=pos_label, **row_inputs)
         n_rows = rows.proba.n_rows
         decisions = settings.rule.decide(rows)
         codes = np.full(decisions.shape, -1) if y is None else read_codes(settings.rule, y, proba, n_rows)
         names = None if ids is None else read_ids(ids, n_rows)
-        self._state = add_rows(settings, self._state, decisions, codes, rows.groups, names)
+        groups = rows.groups if "sensitive_features" in settings.rule.needs else None  # promises may be about these
+        self._state = add_rows(settings, self._state, decisions, codes, groups, names)
         return self
 
     @entry_point()
@@ -374,7 +375,7 @@ def watch(
     >>> watch.broken, watch.promises[0].name
     (True, 'precision >= 0.6')
     """
-    loaded = read_rule(rule, inputs=("cost", "sensitive_features"))
+    loaded = read_rule(rule, inputs=("cost", *PARTITIONS))
     level, after = _read_alpha(alpha), _read_forget_after(forget_after)
     if labelled not in LABELLED:
         raise InvalidParameter("labelled", "be 'random', 'by_decision' or 'by_class'", shown(labelled))

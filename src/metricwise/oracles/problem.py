@@ -259,10 +259,31 @@ class Problem:
 
     def confusion_of_rule(self, rule: Rule, oracle: Counts) -> FloatArray:
         """Return the confusion tensor of a rule that knows no link, as an oracle counts it; of a mixture the mean."""
+        if "segments" in rule.needs:
+            return self._confusion_by_part(rule, oracle)
         if not rule.is_flat:
             return oracle.confusion_by(lambda rows: rule.decide(RuleRows(rows.proba, rows.start)))
         parts = rule.flatten()
         return mixed(oracle.confusions(parts.losses), parts.shares)
+
+    def _confusion_by_part(self, rule: Rule, oracle: Counts) -> FloatArray:
+        """Return the confusion of a rule that knows the group of rows, behind its links; of a mixture the mean."""
+
+        def confusion(r: int) -> FloatArray:
+            return oracle.confusion_by(
+                lambda rows: rule.decide_each(RuleRows(rows.proba, rows.start, rows.group))[0][r]
+            )
+
+        empty = self.source.glance(1).take(slice(0, 0))
+        shares = rule.decide_each(RuleRows(empty.proba, 0, empty.group))[1]
+        return mixed(np.stack([confusion(r) for r in range(shares.shape[1])]), shares)
+
+    def argmax_confusion(self, oracle: Counts) -> FloatArray:
+        """Return the confusion tensor of argmax on the numbers that the user gave, as an oracle counts it."""
+        baseline = self.source.rows.baseline if isinstance(self.source, MemorySource) else None
+        if baseline is not None:
+            return oracle.confusion_of(baseline)
+        return np.asarray(oracle.confusions([Loss.argmax(self.schema.decision_width)], linked=False)[0])
 
     def value_of_rule(self, rule: Rule) -> float:
         """Return the metric of a rule in the user's labels, behind its link, counted with labels; drawn if it mixes."""
@@ -274,7 +295,7 @@ class Problem:
 
     def _by_row(self, rows: Any, rule: Rule) -> RowMean:
         """The mean over some rows of the metric of each row's own confusion."""
-        return self._values_of(rows, rule.decide(RuleRows(rows.proba, rows.start))).mean
+        return self._values_of(rows, rule.decide(RuleRows(rows.proba, rows.start, rows.group))).mean
 
     def _values_of(self, rows: Any, decided: NDArray[Any]) -> RowValues:
         aim, schema = self.aim, self.schema
@@ -308,6 +329,11 @@ class InMemory(Problem):
         """Return the decisions (codes) of a rule that knows no link, behind one."""
         proba = self.source.rows.proba
         return rule.decide(RuleRows(proba if link is None else link.view(proba)))
+
+    def decide_argmax(self) -> NDArray[Any]:
+        """Return the decisions (codes) of argmax about the numbers that the user gave."""
+        baseline = self.source.rows.baseline
+        return self.decide(argmax_rule(self)) if baseline is None else baseline
 
     def by_row(self, decided: NDArray[Any]) -> RowValues:
         """Return the metric of each row's own confusion, of decisions (codes), and what rows weigh."""

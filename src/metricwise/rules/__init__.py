@@ -1,7 +1,7 @@
 """Decision rules: what to predict from probabilities.
 
-Weighted rules, mixtures of them, rules by sensitive group, by costs per row and for very many labels, their
-recalibration and their JSON.
+Weighted rules, mixtures of them, rules by sensitive group and by segment, by costs per row and for very many labels,
+their recalibration and their JSON.
 Must not know metrics, oracles or solvers.
 """
 
@@ -17,6 +17,7 @@ from .labels import LabelRule
 from .load import as_rule, load_rule
 from .metadata import RuleMetadata
 from .mixture import MixtureRule
+from .segmented import SegmentedRule
 from .weighted import WeightedRule, anonymous_rule
 from .writer import RuleWriter
 
@@ -34,6 +35,7 @@ __all__ = [
     "RuleMetadata",
     "RuleRows",
     "RuleWriter",
+    "SegmentedRule",
     "WeightedRule",
     "anonymous_rule",
     "as_rule",

@@ -38,6 +38,7 @@ from .writer import RuleWriter
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
+PARTITIONS = ("sensitive_features", "segments")  # row inputs by which rules differ
 
 
 class RuleRows(NamedTuple):
@@ -50,7 +51,7 @@ class RuleRows(NamedTuple):
     start : int or ndarray of shape (N,)
         Position of the first row, or of each, on which draws depend.
     groups : ndarray of shape (N,), optional
-        Code of the sensitive group of each row, for rules that need it.
+        Code of the sensitive group or the segment of each row, for rules that need it.
     cost : ndarray of shape (N, K) or (N, K, D), optional
         Costs of the decisions about each row, for rules that need them.
     """
@@ -99,7 +100,8 @@ class Rule(ABC):
 
     See Also
     --------
-    WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule, LabelSetRule : The kinds of rules.
+    WeightedRule, MixtureRule, GroupedRule, SegmentedRule, CostRule, CutPointRule : Kinds of rules.
+    LabelRule, LabelSetRule : Kinds for very many labels.
     metricwise.load_rule : Load a rule of any kind.
 
     Examples
@@ -115,7 +117,7 @@ class Rule(ABC):
     summary: ClassVar[str]
     """What rules of the kind do, for the JSON Schema."""
     needs: ClassVar[frozenset[str]] = frozenset()
-    """What `predict` must be given besides probabilities: "sensitive_features", "cost"."""
+    """What `predict` must be given besides probabilities: "sensitive_features", "segments", "cost"."""
     fields: ClassVar[tuple[JsonField, ...]] = ()
     """Fields of documents besides those of outputs and classes."""
     shared_fields: ClassVar[tuple[JsonField, ...]] = SHARED_FIELDS
@@ -164,7 +166,14 @@ class Rule(ABC):
 
     @entry_point()
     def predict(
-        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
+        self,
+        proba: Any,
+        *,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        start: int = 0,
+        pos_label: Any = None,
+        segments: Any = None,
     ) -> NDArray[Any]:
         """Predict labels.
 
@@ -188,6 +197,9 @@ class Rule(ABC):
         pos_label : object, or list of M objects, optional
             The class that a single column of probabilities is of, where it is not the second one. A rule that was
             fitted to two columns of text classes warns if a single one comes without it.
+        segments : array-like of shape (N,) or (N, F), optional
+            The segment of every row, for a rule by segment; all other rules decide without it. Rows whose segment is
+            missing, or was not among those of the fit, are decided by the rule of all rows.
 
         Returns
         -------
@@ -197,7 +209,8 @@ class Rule(ABC):
         if not in_memory and (is_lazy(proba) or batches_of(proba) is not None):
             self.read_cost(cost, 0)
             return self._predict_in_parts(proba, _checked_start(start), pos_label)
-        rows = self.read_rows(proba, sensitive_features=sensitive_features, cost=cost, start=start, pos_label=pos_label)
+        row_inputs = {"sensitive_features": sensitive_features, "segments": segments, "cost": cost}
+        rows = self.read_rows(proba, start=start, pos_label=pos_label, **row_inputs)
         labels = decode(self.decide(rows), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
 
@@ -211,7 +224,13 @@ class Rule(ABC):
 
     @entry_point()
     def distribution(
-        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, pos_label: Any = None
+        self,
+        proba: Any,
+        *,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        pos_label: Any = None,
+        segments: Any = None,
     ) -> FloatArray:
         """Return the exact probability with which each class is predicted; nothing is drawn.
 
@@ -220,20 +239,21 @@ class Rule(ABC):
 
         Parameters
         ----------
-        proba, sensitive_features, cost, pos_label
+        proba, sensitive_features, cost, pos_label, segments
             As in `predict`.
 
         Returns
         -------
         ndarray of shape (N, K), or (N, M, K) if `multioutput`
         """
-        rows = self.read_rows(proba, sensitive_features=sensitive_features, cost=cost, pos_label=pos_label)
+        row_inputs = {"sensitive_features": sensitive_features, "segments": segments, "cost": cost}
+        rows = self.read_rows(proba, pos_label=pos_label, **row_inputs)
         result = self.distribute(rows)
         return result if self.multioutput else result[:, 0]
 
     @entry_point()
     def calibrated(
-        self, proba: Any, *, sensitive_features: Any = None, pos_label: Any = None
+        self, proba: Any, *, sensitive_features: Any = None, pos_label: Any = None, segments: Any = None
     ) -> NDArray[Any] | list[NDArray[Any]]:
         """Return the probabilities behind the recalibration of the rule, in the shape that they were given in.
 
@@ -244,7 +264,7 @@ class Rule(ABC):
 
         Parameters
         ----------
-        proba, sensitive_features, pos_label
+        proba, sensitive_features, pos_label, segments
             As in `predict`.
 
         Returns
@@ -265,7 +285,8 @@ class Rule(ABC):
         0.41 0.10 0.10
         """
         read = self.read(proba, pos_label)
-        rows = RuleRows(read, groups=self.read_groups(sensitive_features, read.n_rows))
+        groups = self.read_groups(read.n_rows, sensitive_features=sensitive_features, segments=segments)
+        rows = RuleRows(read, groups=groups)
         return shaped_like(proba, self.calibrate(rows), self.multioutput)
 
     @abstractmethod
@@ -331,6 +352,7 @@ class Rule(ABC):
         cost: Any = None,
         start: int = 0,
         pos_label: Any = None,
+        segments: Any = None,
     ) -> RuleRows:
         """Read and check what `predict` is given."""
         read = self.read(proba, pos_label)
@@ -339,7 +361,7 @@ class Rule(ABC):
         return RuleRows(
             read,
             _checked_start(start),
-            self.read_groups(sensitive_features, read.n_rows),
+            self.read_groups(read.n_rows, sensitive_features=sensitive_features, segments=segments),
             self.read_cost(cost, read.n_rows),
         )
 
@@ -350,9 +372,14 @@ class Rule(ABC):
             raise InvalidType("proba", "be in memory", needs, "compute it first")
         return read_probabilities(proba, self.schema, self.metadata, pos_label)
 
-    def read_groups(self, sensitive_features: Any, n_rows: int) -> IntArray | None:
-        """Read the sensitive group of each row; None for a rule that decides without it."""
+    def read_groups(self, n_rows: int, **row_inputs: Any) -> IntArray | None:
+        """Read the sensitive group or the segment of each row; None for a rule that decides without it."""
         return None
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether rows are decided by rules that differ by sensitive group or by segment."""
+        return not self.needs.isdisjoint(PARTITIONS)
 
     def read_cost(self, cost: Any, n_rows: int) -> FloatArray | None:
         """Read the costs of the decisions about each row; refused by a rule that decides without them."""
@@ -485,10 +512,11 @@ class Rule(ABC):
         (0.2, 0.41)
         """
         self.refuse_new_shares()
-        if "sensitive_features" in self.needs:
+        if self.is_partitioned:
+            parts, part = ("segments", "segment") if "segments" in self.needs else ("sensitive groups", "group")
             raise InvalidType(
                 "rule",
-                "decide all sensitive groups alike, because it is not known how the class shares of each group move",
+                f"decide all {parts} alike, because it is not known how the class shares of each {part} move",
                 remedy="fit the rule again with recent labels",
             )
         if self.metadata.under_new_shares == UNCHANGED:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ _MIN_POOLED_OUTPUTS = 5
 _SHARED_STRENGTH = 5.0
 LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
 _MAX_POOLED_ENTRIES = 100_000  # entries that the common link is fitted to, before those are sampled by class
-_MIN_TEMPERATURE = 0.05  # less for logits that are further out than the floor of probabilities, in proportion
+MIN_TEMPERATURE = 0.05  # less for logits that are further out than the floor of probabilities, in proportion
 _START_SPREAD = 3.0  # standard deviation of logits behind the temperature that a fit starts from: steeper, all saturate
 _INFINITE_LOGIT = 1e30  # from which on a logit stands for infinity
 _FENCE = 1.5  # interquartile ranges from the quartiles to the bounds of logits that are far out, as in a box plot
@@ -166,7 +166,7 @@ def fit_scale(
     proba = Probabilities((block,), np.array([k], dtype=np.intp), link)
     rows = _Rows(proba, codes[:, None], sample_weight, frequency)
     shared = _Shared.read(rows, proba.blocks[0], 0, np.zeros(1, dtype=np.intp), k, 0.0)
-    penalty = _Penalty(np.append(1.0, center[1:]), shrinkage, of_scale=True)
+    penalty = Penalty(np.append(1.0, center[1:]), shrinkage, of_scale=True)
     (theta,) = _resampled(shared, None, penalty)
     return float(theta[0, 0]), np.append(0.0, theta[0, 1:])
 
@@ -305,15 +305,17 @@ class _Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Penalty:
+class Penalty:
     """What the parameters theta = (t, b_1, ..., b_{k-1}), b_j = c_j - c_0, are shrunk towards, and how strongly.
 
-    With `of_scale` it is log t that is shrunk, of which nothing is known but the scale.
+    With `of_scale` it is log t that is shrunk, of which nothing is known but the scale; `scale_strength` is how
+    strongly, where that differs from the biases.
     """
 
     center: FloatArray
     strength: float
     of_scale: bool = False
+    scale_strength: float | None = None
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -334,20 +336,21 @@ class _Penalty:
         if self.of_scale:
             t = theta[:, 0]
             ratio = np.log(t / self.center[0])
-            value += 0.5 * self.strength * ratio**2
-            gradient[:, 0] += self.strength * ratio / t
-            hessian[:, 0, 0] += self.strength / t**2  # of squares that are linearised: positive for every t
+            strength = self.strength if self.scale_strength is None else self.scale_strength
+            value += 0.5 * strength * ratio**2
+            gradient[:, 0] += strength * ratio / t
+            hessian[:, 0, 0] += strength / t**2  # of squares that are linearised: positive for every t
 
 
-def _penalty(rows: _Rows, k: int, shrinkage: float) -> _Penalty:
+def _penalty(rows: _Rows, k: int, shrinkage: float) -> Penalty:
     """Shrink towards no change; where many outputs have k classes, towards the link that fits them all together."""
     outputs = np.flatnonzero(rows.proba.n_classes == k)
     if len(outputs) < _MIN_POOLED_OUTPUTS:
-        return _Penalty(np.eye(1, k)[0], shrinkage)
+        return Penalty(np.eye(1, k)[0], shrinkage)
     pool = rows.pooled(outputs, k)
     link = fit_link(pool.proba, pool.codes, pool.weight, frequency=pool.frequency, shrinkage=shrinkage)
     bias = link.bias[0, 1:k] - link.bias[0, 0]
-    return _Penalty(np.append(link.temperature, bias), shrinkage * _SHARED_STRENGTH)
+    return Penalty(np.append(link.temperature, bias), shrinkage * _SHARED_STRENGTH)
 
 
 def _batches(outputs: IntArray, n_rows: int, k: int) -> list[IntArray]:
@@ -383,7 +386,7 @@ class _Shared:
         weight = (true >= 0).astype(np.float64)
         if rows.weight is not None:
             weight *= rows.weight
-        least, start = np.full(len(logits), _MIN_TEMPERATURE), np.full(len(logits), np.inf)
+        least, start = np.full(len(logits), MIN_TEMPERATURE), np.full(len(logits), np.inf)
         if rows.proba.of_logits:
             farthest = np.abs(logits).max(axis=(1, 2), initial=0.0)
             least *= np.minimum(-np.log(TemperatureScaling.floor) / np.maximum(farthest, 1e-300), 1.0)
@@ -401,19 +404,19 @@ def _true_logits(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
     return np.asarray(logits.reshape(-1).take(place, mode="clip"))
 
 
-def _resampled(shared: _Shared, masks: BoolArray | None, penalty: _Penalty) -> Iterator[FloatArray]:
+def _resampled(shared: _Shared, masks: BoolArray | None, penalty: Penalty) -> Iterator[FloatArray]:
     """Yield the parameters (B, k) of each resample, or of all rows where there are none."""
     n_outputs, k = len(shared.logits), len(penalty.center)
     center = np.tile(penalty.center, (n_outputs, 1))
     center[:, 0] = np.minimum(center[:, 0], shared.start)
-    everywhere = _newton(_Problem.read(shared, None, penalty), center)
+    everywhere = minimise(_Problem.read(shared, None, penalty), center)
     if masks is None:
         yield everywhere
         return
     step = max(1, _MAX_HESSIAN_ENTRIES // (n_outputs * k * k))
     for start in range(0, len(masks), step):
         some = np.ascontiguousarray(masks[start : start + step])
-        theta = _newton(_Problem.read(shared, some, penalty), np.tile(everywhere, (len(some), 1)))
+        theta = minimise(_Problem.read(shared, some, penalty), np.tile(everywhere, (len(some), 1)))
         yield from theta.reshape(len(some), n_outputs, k)
 
 
@@ -434,10 +437,10 @@ class _Problem:
     slope: FloatArray
     fixed: BoolArray
     shown: BoolArray
-    penalty: _Penalty
+    penalty: Penalty
 
     @classmethod
-    def read(cls, shared: _Shared, taken: BoolArray | None, penalty: _Penalty) -> _Problem:
+    def read(cls, shared: _Shared, taken: BoolArray | None, penalty: Penalty) -> _Problem:
         k = len(penalty.center)
         weight, frequency = shared.row_weight, shared.frequency
         # (R, N): what the rows of each resample weigh.
@@ -476,7 +479,21 @@ class _Problem:
         return value, gradient, hessian
 
 
-def _newton(problem: _Problem, start: FloatArray) -> FloatArray:
+class Likelihood(Protocol):
+    """A penalised likelihood of J fits, which :func:`minimise` is given: see :class:`_Problem`."""
+
+    @property
+    def fixed(self) -> BoolArray: ...
+
+    @property
+    def least(self) -> FloatArray: ...
+
+    def evaluate(self, theta: FloatArray, fits: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return value (F,), gradient (F, k) and Hessian (F, k, k) of some fits."""
+        ...
+
+
+def minimise(problem: Likelihood, start: FloatArray) -> FloatArray:
     """Minimise by damped Newton steps from `start` (J, k); return the parameters (J, k)."""
     theta = start.copy()
     theta[problem.fixed] = np.eye(1, theta.shape[1])  # where fits with nothing to learn from stay
@@ -498,7 +515,7 @@ def _newton(problem: _Problem, start: FloatArray) -> FloatArray:
 
 
 def _descend(
-    problem: _Problem, fits: IntArray, theta: FloatArray, value: FloatArray, step: FloatArray, gain: FloatArray
+    problem: Likelihood, fits: IntArray, theta: FloatArray, value: FloatArray, step: FloatArray, gain: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Halve steps until they pay; return the parameters, and what `evaluate` returns there."""
     size, least = np.ones(len(fits)), problem.least[fits]

@@ -12,97 +12,43 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.losses import Loss
-from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.sensitive import Groups
-from .base import LossMixture, RuleOfParts, RuleRows, same_classes
-from .calibration import TemperatureScaling, recalibrated
-from .codec import (
-    DECISIONS_SCHEMA,
-    LABEL_SCHEMA,
-    NAMES_SCHEMA,
-    SEED,
-    WEIGHTS_SCHEMA,
-    Decision,
-    JsonField,
-    array_of,
-    check_keys,
-    json_labels,
-    json_value,
-    nullable,
-    object_of,
-    read_decisions,
-    read_labels,
-    read_list,
-    read_names,
-    read_object,
-    read_weights,
-    write_decisions,
-)
+from .base import RuleRows, same_classes
+from .codec import NAMES_SCHEMA, SEED, JsonField, array_of, nullable, read_list, read_names
 from .metadata import NO_METADATA, RuleMetadata
 from .mixture import MixtureRule
+from .partitioned import (
+    NAMES_OF_PARTS,
+    PART_SCHEMA,
+    FlatRule,
+    Part,
+    PartitionedRule,
+    decisions_of,
+    flat_rule,
+    part_lines,
+    read_part,
+    read_part_names,
+    title_of,
+    write_part,
+    write_part_names,
+)
 from .weighted import WeightedRule, rule_of_schema
 from .writer import RuleWriter
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
-FlatRule = WeightedRule | MixtureRule  # of all rows of a group
 
 # -------------------------------------------------------------------------------------------------- fields of documents
 
-_PART_SCHEMA = object_of(
-    {
-        "rules": DECISIONS_SCHEMA,
-        "weights": {
-            "description": "Probabilities of the rules, for all outputs or for each; null for a single rule.",
-            "oneOf": [{"type": "null"}, *WEIGHTS_SCHEMA],
-        },
-    }
-)
-Part = tuple[tuple[Decision, ...], Any]  # the rules of a group, and their shares where they are drawn
-
-
-def _write_part(part: Part, name: str) -> Any:
-    decisions, weights = part
-    weights = json_value(weights, f"{name}.weights")
-    return {"rules": write_decisions(decisions, f"{name}.rules"), "weights": weights}
-
-
-def _read_part(value: Any, name: str) -> Part:
-    document = read_object(value, name)
-    check_keys(document, ("rules", "weights"), name)
-    decisions = read_decisions(document["rules"], f"{name}.rules")
-    if document["weights"] is not None:
-        return decisions, read_weights(document["weights"], f"{name}.weights")
-    if len(decisions) > 1:
-        raise InvalidParameter(f"{name}.weights", f"have the shares of its {len(decisions)} rules", "None")
-    return decisions, None
-
 
 def _write_parts(parts: Sequence[Part], name: str) -> Any:
-    return [_write_part(part, name) for part in parts]
+    return [write_part(part, name) for part in parts]
 
 
 def _read_parts(value: Any, name: str) -> tuple[Part, ...]:
-    return tuple(_read_part(part, f"{name}[{g}]") for g, part in enumerate(read_list(value, name)))
-
-
-def _write_groups(groups: Sequence[Any], name: str) -> Any:
-    each = [list(group) if isinstance(group, tuple) else [group] for group in groups]
-    return [json_labels(_objects(labels), name) for labels in each]
-
-
-def _objects(labels: Sequence[Any]) -> Any:
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
-
-
-def _read_groups(value: Any, name: str) -> tuple[Any, ...]:
-    each = read_list(value, name)
-    labels = [read_labels(group, f"{name}[{g}]").tolist() for g, group in enumerate(each)]
-    return tuple(tuple(group) if len(group) > 1 else group[0] for group in labels)
+    return tuple(read_part(part, f"{name}[{g}]") for g, part in enumerate(read_list(value, name)))
 
 
 _FIELDS = (
@@ -110,10 +56,10 @@ _FIELDS = (
         "groups",
         {
             "description": "Name of each group: a label for each column that defines groups.",
-            **array_of(array_of(LABEL_SCHEMA)),
+            **NAMES_OF_PARTS,
         },
-        _read_groups,
-        _write_groups,
+        read_part_names,
+        write_part_names,
     ),
     JsonField(
         "features",
@@ -124,7 +70,7 @@ _FIELDS = (
         "rules",
         {
             "description": "Rule of each group; if there are several, one of them is drawn for each row and output.",
-            **array_of(_PART_SCHEMA),
+            **array_of(PART_SCHEMA),
         },
         _read_parts,
         _write_parts,
@@ -133,10 +79,10 @@ _FIELDS = (
         "other",
         {
             "description": "Rule for rows whose group is none of these, or missing. Omitted if such rows are refused.",
-            **_PART_SCHEMA,
+            **PART_SCHEMA,
         },
-        _read_part,
-        _write_part,
+        read_part,
+        write_part,
         optional=True,
     ),
     SEED,
@@ -147,7 +93,7 @@ _FIELDS = (
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRule(RuleOfParts):
+class GroupedRule(PartitionedRule):
     """Rule that decides each row by the rule of its sensitive group.
 
     Two rules are equal if they decide alike; `metadata` is not compared.
@@ -218,16 +164,6 @@ class GroupedRule(RuleOfParts):
         return self.rules[0].schema
 
     @property
-    def is_randomized(self) -> bool:
-        """Whether the decisions about some group are drawn."""
-        return any(rule.is_randomized for rule in self.parts)
-
-    @property
-    def seed(self) -> int:
-        """Seed of the mixtures among the rules, which share it; 0 without any."""
-        return next((rule.seed for rule in self.parts if isinstance(rule, MixtureRule)), 0)
-
-    @property
     def parts(self) -> tuple[FlatRule, ...]:
         """The rule of each group, and that of other groups behind them if there is one."""
         return self.rules if self.other is None else (*self.rules, self.other)
@@ -251,45 +187,6 @@ class GroupedRule(RuleOfParts):
         """The groups of the rule."""
         return Groups(self.groups, self.features)
 
-    def read_groups(self, sensitive_features: Any, n_rows: int) -> IntArray:
-        """Read the group of each row, one of `groups` unless there is a rule for other ones."""
-        return self.known.codes(sensitive_features, n_rows, others=self.other is not None)
-
-    def decide(self, rows: RuleRows) -> IntArray:
-        """Return the codes of the decisions about rows, each by the rule of its group, of shape (N, M)."""
-        result = np.empty((rows.proba.n_rows, self.n_outputs), dtype=np.intp)
-        for rule, places in self._by_part(rows):
-            result[places] = rule.decide(rows.take(places))
-        return result
-
-    def distribute(self, rows: RuleRows) -> FloatArray:
-        """Return the probability of each decision, (N, M, D), by the rule of each row's group."""
-        result = np.zeros((rows.proba.n_rows, self.n_outputs, self.schema.decision_width))
-        for rule, places in self._by_part(rows):
-            result[places] = rule.distribute(rows.take(places))
-        return result
-
-    def calibrate(self, rows: RuleRows) -> Probabilities:
-        """Return the probabilities behind the link of each row's group."""
-        result = recalibrated(None, rows.proba)
-        for rule, places in self._by_part(rows):
-            for block, values in zip(result.blocks, rule.calibrate(rows.take(places)).blocks, strict=True):
-                block[places] = values
-        return result
-
-    @property
-    def shared_link(self) -> TemperatureScaling | None:
-        """The link of all groups, if it is one."""
-        first, *others = (part.shared_link for part in self.parts)
-        return first if all(link == first for link in others) else None
-
-    def _by_part(self, rows: RuleRows) -> list[tuple[FlatRule, IntArray]]:
-        """The rules that decide some rows, with the places of these."""
-        places = [np.flatnonzero(rows.groups == g) for g in range(len(self.parts))]
-        return [
-            (rule, rows_of_part) for rule, rows_of_part in zip(self.parts, places, strict=True) if len(rows_of_part)
-        ]
-
     def decide_each(self, rows: RuleRows, n_groups: int = 1) -> tuple[list[IntArray], FloatArray]:
         """Return the decisions of each rule of each group, and their shares; see :meth:`.Rule.decide_each`.
 
@@ -307,31 +204,19 @@ class GroupedRule(RuleOfParts):
                 codes[r, places, outputs] = rule.decide(rows.take(places))
         return list(codes), shares
 
-    def flatten(self) -> LossMixture:
-        """Refuse: rows of different groups are decided by different losses."""
-        raise InvalidParameter(
-            "rule", "be one rule for all groups", "a rule by group", "use from_solution with the result of optimize"
-        )
-
     def accept(self, writer: RuleWriter[T]) -> T:
         """Return what a writer writes of the rule."""
         return writer.grouped(self)
 
     def decision_lines(self, metadata: RuleMetadata) -> list[str]:
         """Say what the rule of each group decides."""
-        order = {name: value for name in ("order", "ordered") if (value := getattr(metadata, name)) is not None}
-
-        def described(rule: FlatRule) -> list[str]:
-            return ["  " + line for line in rule.with_metadata(**order).describe().splitlines()]
-
         lines = []
         for name, rule in self.by_group.items():
-            title = ", ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
-            lines += [f"In group {title}:", *described(rule)]
+            lines += [f"In group {title_of(name)}:", *part_lines(rule, metadata)]
         if self.unknown == "abstain":
             lines += ["In any other group:", f"  Abstain: {self.abstain_label!r}."]
         elif self.other is not None:
-            lines += ["In any other group:", *described(self.other)]
+            lines += ["In any other group:", *part_lines(self.other, metadata)]
         return lines
 
     # ---------------------------------------------------------------------------------------- copies and files
@@ -342,8 +227,8 @@ class GroupedRule(RuleOfParts):
             **self._shared_values(),
             "groups": self.groups,
             "features": self.features,
-            "rules": [_decisions_of(rule) for rule in self.rules],
-            "other": None if self.other is None else _decisions_of(self.other),
+            "rules": [decisions_of(rule) for rule in self.rules],
+            "other": None if self.other is None else decisions_of(self.other),
             "seed": self.seed,
         }
 
@@ -351,8 +236,8 @@ class GroupedRule(RuleOfParts):
     def _from_values(cls, values: dict[str, Any], metadata: RuleMetadata) -> GroupedRule:
         """Return the rule of the values of all fields."""
         groups, features, parts, other, seed = (values.pop(field.name) for field in _FIELDS)
-        rules = tuple(_flat_rule(part, values, seed) for part in parts)
-        return cls(rules, groups, features, metadata, None if other is None else _flat_rule(other, values, seed))
+        rules = tuple(flat_rule(part, values, seed) for part in parts)
+        return cls(rules, groups, features, metadata, None if other is None else flat_rule(other, values, seed))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedRule):
@@ -389,20 +274,6 @@ def _of_outputs(rule: FlatRule, outputs: IntArray, schema: Schema) -> FlatRule:
     loss = rule.loss.map(lambda a: a if len(a) == 1 else a[outputs])
     link = None if rule.link is None else rule.link.of_outputs(outputs)
     return rule_of_schema(loss, schema, link)
-
-
-def _decisions_of(rule: FlatRule) -> Part:
-    """Return the losses and links of the rule of a group, and their shares where they are drawn."""
-    part = rule.flatten()
-    decisions = tuple((component.loss, component.link) for component in part.rules)
-    return decisions, rule.weights if isinstance(rule, MixtureRule) else None
-
-
-def _flat_rule(part: Part, shared: dict[str, Any], seed: int) -> FlatRule:
-    """Return the rule of a group."""
-    decisions, weights = part
-    rules = tuple(WeightedRule(loss, link=link, **shared) for loss, link in decisions)
-    return rules[0] if weights is None else MixtureRule(rules, weights, seed)
 
 
 def _check(rule: GroupedRule) -> None:

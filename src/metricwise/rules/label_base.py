@@ -168,7 +168,14 @@ class LabelRuleBase(Rule):
 
     @entry_point()
     def predict(
-        self, proba: Any, *, sensitive_features: Any = None, cost: Any = None, start: int = 0, pos_label: Any = None
+        self,
+        proba: Any,
+        *,
+        sensitive_features: Any = None,
+        cost: Any = None,
+        start: int = 0,
+        pos_label: Any = None,
+        segments: Any = None,
     ) -> Any:
         """Predict labels.
 
@@ -187,6 +194,8 @@ class LabelRuleBase(Rule):
             Not used: nothing is drawn.
         pos_label : object, optional
             The class that columns are of; of sparse rows, always the second one.
+        segments : object, optional
+            Not used.
 
         Returns
         -------
@@ -202,12 +211,14 @@ class LabelRuleBase(Rule):
         return self._as_csr(proba, *self.decide_labels(self.read_sparse(proba, pos_label)))
 
     @entry_point()
-    def calibrated(self, proba: Any, *, sensitive_features: Any = None, pos_label: Any = None) -> Any:
+    def calibrated(
+        self, proba: Any, *, sensitive_features: Any = None, pos_label: Any = None, segments: Any = None
+    ) -> Any:
         """Return the probabilities behind the recalibration of the rule, in the form that they were given in.
 
         Parameters
         ----------
-        proba, sensitive_features, pos_label
+        proba, sensitive_features, pos_label, segments
             As in `predict`.
 
         Returns

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import InvalidParameter, argument, entry_point
 from . import codec
-from .base import Rule
+from .base import PARTITIONS, Rule
 from .cut_points import CutPointRule
 from .example_cost import CostRule
 from .grouped import GroupedRule
@@ -16,11 +16,21 @@ from .label_sets import LabelSetRule
 from .labels import LabelRule
 from .metadata import INTERVAL_SCHEMA, metadata_schema
 from .mixture import MixtureRule
+from .segmented import SegmentedRule
 from .weighted import WeightedRule
 
 KINDS: dict[str, type[Rule]] = {
     kind.kind: kind
-    for kind in (WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule, LabelSetRule)
+    for kind in (
+        WeightedRule,
+        MixtureRule,
+        GroupedRule,
+        SegmentedRule,
+        CostRule,
+        CutPointRule,
+        LabelRule,
+        LabelSetRule,
+    )
 }
 """All kinds of rules by their names in files."""
 
@@ -38,7 +48,7 @@ def load_rule(path: str | os.PathLike[str]) -> Rule:
 
     Returns
     -------
-    WeightedRule, MixtureRule, GroupedRule, CostRule, CutPointRule, LabelRule or LabelSetRule
+    WeightedRule, MixtureRule, GroupedRule, SegmentedRule, CostRule, CutPointRule, LabelRule or LabelSetRule
         The rule, of the kind that was saved.
 
     See Also
@@ -117,7 +127,7 @@ def rule_from_dict(document: Mapping[str, Any]) -> Rule:
     return (KINDS.get(kind, WeightedRule) if isinstance(kind, str) else WeightedRule).from_dict(document)
 
 
-def as_rule(rule: Any, inputs: Collection[str] = ("sensitive_features",)) -> Rule:
+def as_rule(rule: Any, inputs: Collection[str] = PARTITIONS) -> Rule:
     """Return the rule, loading it from a path, JSON text or a dict if needed.
 
     Parameters

@@ -43,8 +43,8 @@ class SparkThresholds(RuleWriter[list[float]]):
         raise _refusal("the rule draws one of several rules", f"fit with {argument('randomized', False)}")
 
     def grouped(self, rule: Any) -> list[float]:
-        """Refuse a rule that sees groups."""
-        raise _refusal("the rule has other thresholds in each sensitive group")
+        """Refuse a rule that sees groups or segments."""
+        raise _refusal(f"the rule has other thresholds in each {rule.known.noun}")
 
     def cut_points(self, rule: Any) -> list[float]:
         """Refuse a rule on one score."""

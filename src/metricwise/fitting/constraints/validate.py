@@ -19,7 +19,7 @@ from ...inference.judge import Judge
 from ...inference.results import Candidate, Estimate, Gain
 from ...inference.spread import Spread, clip_interval
 from ...kernels import code_type
-from ...oracles.problem import FitStrategy, InMemory, argmax_rule
+from ...oracles.problem import FitStrategy, InMemory
 from ...solvers.constrained import Effort, InfeasibleError
 from ..bagging import draw
 from ..solving import FittedRule, Settings
@@ -61,7 +61,7 @@ class OutOfBagEstimate:
     @cached_property
     def _influence(self) -> tuple[float, FloatArray, FloatArray]:
         """The value of argmax; how far a row moves the aim of these decisions, and its difference to that of argmax."""
-        judge, argmax = Judge(self.problem), self.problem.decide(argmax_rule(self.problem))
+        judge, argmax = Judge(self.problem), self.problem.decide_argmax()
         fitted, base = (judge.score(Decisions.of_codes(codes)) for codes in (self.decisions, argmax))
         return base.value, fitted.influence, fitted.influence - base.influence
 

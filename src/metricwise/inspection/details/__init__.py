@@ -268,6 +268,14 @@ def _count_details(view: View) -> Details:
             remedy="use solution.report instead",
             owner="Solution",
         )
+    if "segments" in rule.needs:
+        raise NotApplicable(
+            "",
+            problem="details along the rules from argmax to this one are not available for a "
+            f"{type(rule).__name__}, which calibrates each segment by itself",
+            remedy="use solution.report, or metricwise.evaluate for values on rows",
+            owner="Solution",
+        )
     if isinstance(rule, LabelRuleBase):
         raise NotApplicable(
             "",
