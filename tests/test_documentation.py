@@ -17,6 +17,7 @@ ON_PACKAGE_PAGE = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 )  # also shown elsewhere than beside the files they name
+SHOWN = ("console", "pycon", "text")  # languages of blocks that show output
 MADE = ("_build", "examples", "api/generated")  # by Sphinx, while it builds
 PAGES = [
     *(ROOT / name for name in (*ON_PACKAGE_PAGE, "ARCHITECTURE.md")),
@@ -81,6 +82,13 @@ def test_a_link_that_leads_nowhere_is_noticed():
         assert not leads_somewhere(page, target)
     assert leads_somewhere(page, "floors.md#a-lower-bound-on-precision")
     assert list(links("[a](b.md#c) `[not](this.md)`\n```\n[nor](this.md)\n```\n")) == ["b.md#c"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_outputs_show_numbers(page):
+    """Numbers are compared with a tolerance, so that pages need not hide their digits."""
+    sessions = [text for language, text in FENCED.findall(page.read_text(encoding="utf-8")) if language in SHOWN]
+    assert re.findall(r".*\d\.\.\..*", "\n".join(sessions)) == []
 
 
 # ------------------------------------------------------------------------------------------------------ public names
