@@ -9,7 +9,7 @@ from pages import same_output
     ("shown", "expected"),
     [
         ("f1  0.5645 [0.5284, 0.6007]", "f1 0.5583 [0.5311, 0.5950]"),
-        ("weights 5.287, 11.13", "weights 5.1, 11.5"),
+        ("weights 5.287, 11.51", "weights 5.100, 11.50"),
         ("1,349 rows,\n 0.4 of them", "1,340 rows, 0.41 of them"),
         ("first\nsecond\n0.512", "first\n...\n0.51"),
         ("", ""),
