@@ -1,12 +1,14 @@
-"""Build the compiled kernels where that is possible; everything else is in pyproject.toml.
+"""Build the compiled kernels where that is possible, and the page of the package; all else is in pyproject.toml.
 
 Without Cython, a C compiler or OpenMP the package installs all the same: without the first two it runs on NumPy, and
 without the last on one thread. ``metricwise.show_versions()`` says which.
 """
 
 import os
+import re
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -71,4 +73,25 @@ def extensions():
     return cythonize([kernels])
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})
+def package_page(readme, homepage):
+    """Return README.md as a package index shows it: there, its paths lead to the repository.
+
+    The address of the repository is written once, as the homepage in pyproject.toml.
+    """
+    sources = re.sub(r'(src|srcset)="(?!https?:)', rf'\1="{homepage}/raw/HEAD/', readme)
+    return re.sub(r"\]\((?!https?:|#)", f"]({homepage}/blob/HEAD/", sources)
+
+
+def long_description():
+    """Return the page of the package."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return package_page(Path("README.md").read_text(encoding="utf-8"), project["urls"]["Homepage"])
+
+
+if __name__ == "__main__":
+    setup(
+        ext_modules=extensions(),
+        cmdclass={"build_ext": BuildKernels},
+        long_description=long_description(),
+        long_description_content_type="text/markdown",
+    )

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "xcolumns", "optimal-classification-cutoffs", "numba", "mapie")
+NEW_APIS = {"optimal-classification-cutoffs": 2}  # first major version whose API is not the one that is called here
 READERS: dict[str, Callable[[np.ndarray], Any]] = {"max": np.max, "dot": lambda x: np.dot(x, x), "sum": np.sum}
 
 
@@ -51,6 +52,17 @@ def processor() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def check_apis() -> None:
+    """Stop if a library is installed in a version with another API than the one that the benchmarks call."""
+    for package, major in NEW_APIS.items():
+        found = installed(package)
+        if found[0].isdigit() and int(found.partition(".")[0]) >= major:
+            raise SystemExit(
+                f"{package} {found} has another API than versions before {major}, which the benchmarks call: "
+                f"pip install '{package}<{major}', or leave it out"
+            )
 
 
 def installed(package: str) -> str:

@@ -33,7 +33,7 @@ from . import fairness, promise_worlds
 from .generalisation.data import split_of
 from .generalisation.peers import nelder_mead
 from .generalisation.probabilities import MODELS
-from .machine import facts, installed
+from .machine import check_apis, facts, installed
 from .promise_runs import by, clocked, mean, percent
 from .tables import significant, table, write_csv, write_text
 from .workloads import multilabel
@@ -391,6 +391,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="tasks that have this in their names; the others are kept as stored")
     parser.add_argument("--tables", action="store_true", help="side_by_side.md alone, from side_by_side.csv")
     given = parser.parse_args()
+    check_apis()
     again = [] if given.tables else [name for name in TASKS if given.only in name]
     kept = stored(HERE / "side_by_side.csv") if given.tables or given.only else []
     rows = []

@@ -29,7 +29,7 @@ from typing import Any
 
 import speed_report
 from contestants import Contestant
-from machine import bandwidth, facts
+from machine import bandwidth, check_apis, facts
 from worker import everyone
 from workloads import Workload, chosen, save
 
@@ -170,6 +170,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
+    check_apis()
     scale = given.scale or (QUICK_SCALE if given.quick else 1.0)
     full = not given.only and not given.quick and scale == 1.0
     started = time.perf_counter()

@@ -32,6 +32,7 @@ myst_heading_anchors = 3
 html_math_renderer = "mathml"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied can be pasted: neither prompts nor output
 copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 default_role = "literal"  # numpydoc writes parameters in single backticks
 
 # API
@@ -58,6 +59,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # a page that loads scripts from the network
     "abort_on_example_error": True,
     "min_reported_time": 5,
 }
@@ -70,7 +72,7 @@ html_css_files = ["site.css"]
 html_extra_path = ["../src/metricwise/rules/rule.schema.json"]  # published as it is installed
 html_show_sourcelink = False
 html_theme_options = {
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 4,
     "navbar_end": ["theme-switcher"],
     "navigation_depth": 2,
     "show_nav_level": 1,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
-NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+PIECE = re.compile(rf"(?P<number>{NUMBER.pattern})|(?P<omitted>\.\.\.)|(?P<space>\s+)")
 
 
 def blocks(text, language):
@@ -22,8 +22,17 @@ def run_doctests(path):
     session = "\n".join(blocks(path.read_text(encoding="utf-8"), "pycon"))
     example = doctest.DocTestParser().get_doctest(session, {}, path.stem, str(path), 0)
     said = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    doctest.DocTestRunner(checker=NumberChecker(), optionflags=flags).run(example, out=said.append)
     return "".join(said)
+
+
+class NumberChecker(doctest.OutputChecker):
+    """Accepts what a session shows if it is the same output as that of the page."""
+
+    def check_output(self, want, got, optionflags):
+        exact = super().check_output(want, got, optionflags)
+        return exact or same_output(got, want.replace(doctest.BLANKLINE_MARKER, ""))
 
 
 class Console(code.InteractiveConsole):
@@ -52,13 +61,44 @@ def pasted(text):
 def same_output(shown, expected):
     """Compare words exactly, and numbers up to what another processor or a search that ends elsewhere may change.
 
-    Rounded to two places they are what a page claims: 0.02. In full they are how a rule looks: a tenth.
+    Pages show the numbers of one run. Three dots stand for text that a page leaves out.
     """
-    if NUMBER.sub("0", shown).split() != NUMBER.sub("0", expected).split():
+    match = re.fullmatch(_pattern(" ".join(expected.split())), " ".join(shown.split()), flags=re.DOTALL)
+    if match is None:
         return False
-    pairs = zip(NUMBER.findall(shown), NUMBER.findall(expected), strict=True)
-    return all(abs(float(a) - float(b)) <= _tolerance(b) for a, b in pairs)
+    return all(map(_is_near, match.groups(), _numbers(expected)))
+
+
+def _pattern(expected):
+    """Return what shown output must match: numbers are groups."""
+    parts, end = [], 0
+    for piece in PIECE.finditer(expected):
+        parts += [re.escape(expected[end : piece.start()]), _piece_pattern(piece)]
+        end = piece.end()
+    return "".join(parts) + re.escape(expected[end:])
+
+
+def _piece_pattern(piece):
+    if piece["number"]:
+        return f"({NUMBER.pattern})"
+    return ".*?" if piece["omitted"] else r"\s+"
+
+
+def _numbers(text):
+    return [piece["number"] for piece in PIECE.finditer(text) if piece["number"]]
+
+
+def _is_near(shown, expected):
+    return abs(_value(shown) - _value(expected)) <= _tolerance(expected)
+
+
+def _value(number):
+    return float(number.replace(",", ""))
 
 
 def _tolerance(number):
-    return 0.02 if len(number.partition(".")[2]) <= 2 else 0.1 * max(1.0, abs(float(number)))
+    """Return how far a number may be off: values and shares by 0.03, or 0.02 if rounded; large numbers by a part."""
+    size, decimals = abs(_value(number)), len(number.partition(".")[2])
+    if decimals <= 2:
+        return 0.02 if size <= 100 else 0.05 * size
+    return 0.03 if size <= 1 else 0.1 * size

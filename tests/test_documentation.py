@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import runpy
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -10,16 +12,12 @@ import pytest
 import metricwise as mw
 from pages import DOCS, FENCED, ROOT
 
-REPOSITORY = "https://github.com/metricwise/metricwise/"
-RAW = "https://raw.githubusercontent.com/metricwise/metricwise/main/"
-ON_PACKAGE_PAGE = (
-    "README.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-)  # also shown elsewhere than beside the files they name
+HOMEPAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"]
+HOSTS = ("//github.com/metricwise", "raw.githubusercontent.com", HOMEPAGE.partition(":")[2])  # may change
+SHOWN = ("console", "pycon", "text")  # languages of blocks that show output
 MADE = ("_build", "examples", "api/generated")  # by Sphinx, while it builds
 PAGES = [
-    *(ROOT / name for name in (*ON_PACKAGE_PAGE, "ARCHITECTURE.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md")),
     *(path for path in sorted(DOCS.rglob("*.md")) if not path.relative_to(DOCS).as_posix().startswith(MADE)),
 ]
 
@@ -30,7 +28,7 @@ def links(text):
     yield from re.findall(r"^:link: (\S+)$", text, flags=re.MULTILINE)
     prose = re.sub(r"`[^`\n]+`", "", FENCED.sub("", text))
     yield from (target for target in re.findall(r"\]\(<?([^)>\s]+)>?\)", prose))
-    yield from re.findall(r'href="([^"]+)"', prose)
+    yield from re.findall(r'(?:href|src|srcset)="([^"]+)"', prose)
 
 
 def anchors(path):
@@ -45,9 +43,6 @@ def anchors(path):
 
 def leads_somewhere(page, target):
     """Say whether a target of a page is there; other sites are not asked."""
-    for prefix in (f"{REPOSITORY}blob/main/", RAW):
-        if target.startswith(prefix):
-            return leads_somewhere(ROOT / "page.md", target.removeprefix(prefix))
     if re.match(r"https?://|mailto:", target):
         return True
     path, _, anchor = target.partition("#")
@@ -66,8 +61,19 @@ def leads_somewhere(page, target):
 def test_links_lead_somewhere(page):
     targets = list(links(page.read_text(encoding="utf-8")))
     assert [target for target in targets if not leads_somewhere(page, target)] == []
-    if page.name in ON_PACKAGE_PAGE:
-        assert [target for target in targets if not target.startswith("https://")] == []
+    assert [target for target in targets if any(host in target for host in HOSTS)] == []
+
+
+def test_the_page_of_the_package_leads_to_the_repository():
+    package_page = runpy.run_path(str(ROOT / "setup.py"))["package_page"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pairs = list(zip(links(readme), links(package_page(readme, "https://example.org/home")), strict=True))
+    for target, completed in pairs:
+        assert completed == target or completed.startswith("https://example.org/home/")
+        assert completed.startswith("https://")
+        assert completed.endswith(target)
+    assert ("docs/_static/front.svg", "https://example.org/home/raw/HEAD/docs/_static/front.svg") in pairs
+    assert ("docs/floors.md", "https://example.org/home/blob/HEAD/docs/floors.md") in pairs
 
 
 def test_a_link_that_leads_nowhere_is_noticed():
@@ -75,12 +81,19 @@ def test_a_link_that_leads_nowhere_is_noticed():
     for target in (
         "nowhere.md",
         "floors.md#nowhere",
-        f"{REPOSITORY}blob/main/docs/nowhere.md",
+        "../docs/nowhere.md",
         "examples/plot_nowhere",
     ):
         assert not leads_somewhere(page, target)
     assert leads_somewhere(page, "floors.md#a-lower-bound-on-precision")
     assert list(links("[a](b.md#c) `[not](this.md)`\n```\n[nor](this.md)\n```\n")) == ["b.md#c"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_outputs_show_numbers(page):
+    """Numbers are compared with a tolerance, so that pages need not hide their digits."""
+    sessions = [text for language, text in FENCED.findall(page.read_text(encoding="utf-8")) if language in SHOWN]
+    assert re.findall(r".*\d\.\.\..*", "\n".join(sessions)) == []
 
 
 # ------------------------------------------------------------------------------------------------------ public names

@@ -13,6 +13,7 @@ from .report import LARGE, gains, present
 __all__ = ["draw"]
 
 _EMPHASIS = {"auto": ("#c0392b", "D"), "nelder_mead": ("#7f8c8d", "s"), "coordinate": ("#95a5a6", "^")}
+_COVERAGE = {"the interval covers the measured gain": "#1f77b4", "it does not": "#c0392b"}
 _RECIPES = ("#1f77b4", "#5b9bd5", "#2e8b57", "#7cc08f", "#8e6bbf", "#bfa3dd")
 
 
@@ -56,14 +57,25 @@ def _promise(rows: pd.DataFrame) -> Any:
         truth = part["auto"] - part["argmax"]
         half = (part["gain_high"] - part["gain_low"]) / 2
         inside = (truth >= part["gain_low"] - 1e-9) & (truth <= part["gain_high"] + 1e-9)
-        for mask, colour in ((inside, "#1f77b4"), (~inside, "#c0392b")):
-            axes.errorbar(truth[mask], part["gain"][mask], half[mask], fmt="o", ms=2.5, lw=0.4, color=colour, alpha=0.6)
+        for mask, (label, colour) in zip((inside, ~inside), _COVERAGE.items(), strict=True):
+            axes.errorbar(
+                truth[mask],
+                part["gain"][mask],
+                half[mask],
+                fmt="o",
+                ms=2.5,
+                lw=0.4,
+                color=colour,
+                alpha=0.6,
+                label=label,
+            )
         ends = [min(truth.min(), part["gain"].min()), max(truth.max(), part["gain"].max())]
-        axes.plot(ends, ends, color="black", linewidth=0.8)
+        axes.plot(ends, ends, color="black", linewidth=0.8, label="promised as measured")
         axes.set_title(f"{metric}: {100 * inside.mean():.0f} % of {len(part)}", fontsize=9)
         axes.tick_params(labelsize=8)
     for axes in panels.flat[len(metrics) :]:
         axes.set_axis_off()
+    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel("gain on the large held-out part", fontsize=10)
     figure.supylabel("Solution.gain with its 95 % interval", fontsize=10)
     return figure

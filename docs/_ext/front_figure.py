@@ -1,6 +1,6 @@
 """Draws the picture of the front page and the README: `python docs/_ext/front_figure.py`.
 
-One model, two ways to decide. The picture is drawn twice, for light pages and for dark ones.
+One model, two ways to decide. The picture is drawn for light pages and for dark ones, wide and, for phones, narrow.
 """
 
 from pathlib import Path
@@ -24,9 +24,10 @@ CLASSES = ("common", "less common", "rare")
 HUES = ("#4477aa", "#ccaa44", "#cc5566")
 MARKERS = ("o", "s", "^")
 THEMES = {
-    "front.svg": {"ink": "#1f2933", "muted": "#6b7785", "page": "white"},
-    "front-dark.svg": {"ink": "#e6e9ee", "muted": "#a3adb8", "page": "none"},
+    "": {"ink": "#1f2933", "muted": "#6b7785", "page": "white"},
+    "-dark": {"ink": "#e6e9ee", "muted": "#a3adb8", "page": "none"},
 }
+SIZES = {"front": (10.4, 3.5), "front-narrow": (4.6, 4.6)}
 EDGE = 3.6
 SHOWN = 450
 
@@ -84,9 +85,18 @@ def recalls(ax, y, found, ink, muted):
     ax.spines["left"].set_color(muted)
 
 
-def draw(X, y, found, *, ink, muted, page):
-    figure, axes = plt.subplots(1, 3, figsize=(10.4, 3.5), layout="constrained", width_ratios=[1, 1, 1.15])
-    figure.patch.set_facecolor(page)
+def panels(figure):
+    """Return the axes of argmax, of the rule and of the recalls: in a row, or in a narrow figure the last one below."""
+    width, height = figure.get_size_inches()
+    if width > 2 * height:
+        return figure.subplots(1, 3, width_ratios=[1, 1, 1.15])
+    top, bottom = figure.subfigures(2, 1)
+    return [*top.subplots(1, 2), bottom.subplots()]
+
+
+def draw(X, y, found, size, *, ink, muted, page):
+    figure = plt.figure(figsize=size, layout="constrained", facecolor=page)
+    axes = panels(figure)
     for ax, (name, (decided, plane)) in zip(axes, found.items(), strict=False):
         regions(ax, X, y, plane, f"{name}: macro F1 {f1_score(y, decided, average='macro'):.2f}", ink, muted)
     recalls(axes[2], y, found, ink, muted)
@@ -98,10 +108,11 @@ def draw(X, y, found, *, ink, muted, page):
 def main():
     plt.rcParams.update({"font.size": 9, "svg.hashsalt": "metricwise"})
     X, y, found = decisions()
-    for name, theme in THEMES.items():
-        figure = draw(X, y, found, **theme)
-        figure.savefig(STATIC / name, metadata={"Date": None})
-        plt.close(figure)
+    for shape, size in SIZES.items():
+        for suffix, theme in THEMES.items():
+            figure = draw(X, y, found, size, **theme)
+            figure.savefig(STATIC / f"{shape}{suffix}.svg", metadata={"Date": None})
+            plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -73,3 +73,16 @@ def test_the_page_prints_the_code_that_is_run(benchmark):
     run = {fit.__name__ for task in benchmark.TASKS.values() for fit in task.contestants.values()}
     assert run - printed == {"nelder_mead_macro_f1"}  # described in words
     assert printed <= run
+
+
+@pytest.mark.parametrize("found", ["2.0.0", "3.0.0"])
+def test_a_library_with_another_api_is_refused(benchmark, monkeypatch, found):
+    monkeypatch.setitem(benchmark.check_apis.__globals__, "installed", lambda package: found)
+    with pytest.raises(SystemExit, match=rf"optimal-classification-cutoffs {re.escape(found)} has another API"):
+        benchmark.check_apis()
+
+
+@pytest.mark.parametrize("found", ["0.6.0", "not installed"])
+def test_a_library_with_the_known_api_is_not_refused(benchmark, monkeypatch, found):
+    monkeypatch.setitem(benchmark.check_apis.__globals__, "installed", lambda package: found)
+    benchmark.check_apis()

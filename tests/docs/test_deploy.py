@@ -1,6 +1,5 @@
 """The page on rules in production says what happens: in Python, in NumPy and in JavaScript."""
 
-import doctest
 import json
 import re
 import shutil
@@ -13,9 +12,9 @@ import pytest
 import metricwise as mw
 from metricwise.core.losses import Loss
 from metricwise.rules import TemperatureScaling, WeightedRule
+from pages import run_doctests
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 rng = np.random.default_rng(0)
 CLASSES = (np.array(["low", "mid", "high"]),)
 LINK = TemperatureScaling(np.array([0.8]), np.array([[0.1, 0.0, -0.3]]))
@@ -40,11 +39,8 @@ def block(page, language):
 
 
 def test_the_code_of_the_page(page):
-    blocks = re.findall(r"```pycon\n(.*?)```", page, flags=re.DOTALL)
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "deploy", str(PAGE), 0)
-    said = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append)
-    assert not said, "".join(said)
+    said = run_doctests(PAGE)
+    assert not said, said
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file")  # ten lines

@@ -12,6 +12,7 @@ __all__ = [
     "BAND",
     "BETTER",
     "GREY",
+    "INCHES_PER_LETTER",
     "INK",
     "LINES",
     "RULE",
@@ -42,6 +43,7 @@ LINES = (
     ("#e69f00", (0, (8, 2, 1, 2, 1, 2))),
 )
 _MAX_LABEL_LENGTH = 28
+INCHES_PER_LETTER = 0.08  # of names beside axes, in matplotlib's usual size
 
 # Fonts with other scripts, tried after the one that is set.
 _FALLBACK_FONTS = (

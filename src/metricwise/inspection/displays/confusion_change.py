@@ -16,7 +16,7 @@ from ..details import Details
 from ..text import number
 from ..view import View
 from ._base import RowsDisplay
-from ._style import GREY, font_for, pyplot, short
+from ._style import GREY, INCHES_PER_LETTER, font_for, pyplot, short
 
 __all__ = ["ConfusionChangeDisplay"]
 
@@ -24,6 +24,8 @@ FloatArray = NDArray[np.float64]
 
 _MAX_CLASSES_WITH_NUMBERS = 12
 _MAX_CLASSES_WITH_NAMES = 40
+_MAX_NAME_LENGTH = 16
+_MAX_LETTERS_BELOW = 26  # of all columns together; of more, names are upright
 _MIN_SIGNED_SHARE = 0.15  # of the largest difference: smaller ones have no sign
 
 
@@ -113,8 +115,8 @@ class ConfusionChangeDisplay(RowsDisplay):
             raise InvalidParameter("normalize", "be 'true', 'all' or 'counts'", repr(normalize))
         plt, k = pyplot(), len(self.labels)
         if ax is None:
-            side = float(np.clip(1.1 + 0.42 * k, 2.6, 5.5))
-            self.figure_, axes = plt.subplots(1, 3, figsize=(3 * side, side + 0.7), layout="constrained")
+            # "compressed" is the constrained layout of axes with a fixed aspect.
+            self.figure_, axes = plt.subplots(1, 3, figsize=self._figure_size(), layout="compressed")
         else:
             axes = np.asarray(ax, dtype=object).ravel()
             if len(axes) != 3:
@@ -140,6 +142,16 @@ class ConfusionChangeDisplay(RowsDisplay):
                     axis.text(j, i, sign, ha="center", va="center", fontsize=6, color=_ink(image, matrix[i, j]))
         return self
 
+    def _figure_size(self) -> tuple[float, float]:
+        """Return the size at which matrices are equally large, whatever the names of the classes."""
+        k, decisions = len(self.labels), _names(self.decisions or self.labels)
+        side = float(np.clip(1.1 + 0.42 * k, 2.6, 5.5))
+        width, height = 3 * side, side + 0.7
+        if k <= _MAX_CLASSES_WITH_NAMES:
+            width += INCHES_PER_LETTER * max(map(len, _names(self.labels)))
+            height += INCHES_PER_LETTER * max(map(len, decisions)) if _are_upright(decisions) else 0.0
+        return width, height
+
     def _write_cells(self, axis: Any, image: Any, matrix: FloatArray, signed: bool) -> None:
         percent = self.normalize != "counts"
         size = float(np.clip(13 - 0.5 * len(self.labels), 6.5, 11))
@@ -158,12 +170,20 @@ class ConfusionChangeDisplay(RowsDisplay):
         axis.set_ylabel(f"true ({unit})" if first else "")
         if k > _MAX_CLASSES_WITH_NAMES:
             return
-        names, decisions = ([short(label, 16) for label in axis_labels] for axis_labels in (self.labels, columns))
+        names, decisions = _names(self.labels), _names(columns)
         options = {"fontsize": "small" if k <= 8 else "x-small", **font_for([*names, *decisions])}
-        long = max(map(len, decisions)) * len(decisions) > 26
-        axis.set_xticks(range(len(decisions)), decisions, rotation=90 if long else 0, **options)
+        axis.set_xticks(range(len(decisions)), decisions, rotation=90 if _are_upright(decisions) else 0, **options)
         axis.set_yticks(range(k), names if first else [""] * k, **options)
         axis.tick_params(length=0, colors=GREY, labelcolor="black")
+
+
+def _names(labels: Sequence[str]) -> list[str]:
+    return [short(label, _MAX_NAME_LENGTH) for label in labels]
+
+
+def _are_upright(names: Sequence[str]) -> bool:
+    """Return whether names below the columns would meet one another."""
+    return max(map(len, names)) * len(names) > _MAX_LETTERS_BELOW
 
 
 def _ink(image: Any, value: float) -> str:

@@ -106,7 +106,7 @@ class GainsDisplay(RowsDisplay):
         ax.set_ylim(n - 0.3, -0.7)
         ax.set_xlabel(f"{short(self.gains.metric, 40)} of the rule minus that of argmax, with 95 % intervals")
         bare(ax)
-        legend(ax, loc="lower right" if sort and n > 3 else "best")
+        legend(ax, loc="lower right" if sort and n > 3 else "best", title="by the interval", title_fontsize="small")
         return self
 
     def _name(self, names: list[str], values: Any) -> None:

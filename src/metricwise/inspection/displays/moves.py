@@ -13,11 +13,12 @@ from ..details import Details, Moves
 from ..text import weight
 from ..view import View
 from ._base import RowsDisplay
-from ._style import BETTER, INK, WORSE, bare, font_for, legend, new_axes, short
+from ._style import BETTER, INCHES_PER_LETTER, INK, WORSE, bare, font_for, legend, new_axes, short
 
 __all__ = ["MovesDisplay"]
 
 _MAX_BARS = 12
+_LEGEND_WIDTHS = (6.0, 7.8)  # inches: of counted and of expected moves
 
 
 @dataclass(eq=False)
@@ -110,8 +111,11 @@ class MovesDisplay(RowsDisplay):
         self
         """
         flows, rest = self.flows[:max_bars], self.flows[max_bars:]
+        width = _LEGEND_WIDTHS[self.moves.expected] + INCHES_PER_LETTER * max(
+            (len(flow.name) for flow in flows), default=0
+        )
         height = 1.5 + 0.36 * max(len(flows), 2)
-        self.figure_, self.ax_ = new_axes(ax, figsize=(6.8, height))
+        self.figure_, self.ax_ = new_axes(ax, figsize=(width, height))
         ax, place = self.ax_, np.arange(len(flows))
         left = np.zeros(len(flows))
         said = "expected " if self.moves.expected else ""
