@@ -2,6 +2,7 @@
 #
 #   make demo    argmax against the optimal rule, on data that come with scikit-learn
 #   make test    format, lint, types, layers, tests: what CI runs first; some six minutes on two cores
+#   make test-library    the tests of make test, without the linters
 #   make test-quick  a part of the tests on few examples, to run while writing; some 20 seconds
 #   make test-docs   the code of every page, of the README and of the gallery
 #   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
@@ -26,14 +27,15 @@
 PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
-BIN := $(VENV)/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 STAMP := $(VENV)/.installed
 KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults lint lint-workflows audit format layers docs bench bench-life bench-many-labels reproduce install constraints clean
+.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults lint lint-workflows audit format layers docs bench bench-life bench-many-labels reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -56,6 +58,10 @@ TWINS := $(addprefix tests/,kernels oracles rules/test_calibration.py rules/test
 test: lint
 	$(PYTEST) -m "not slow and not docs"
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not slow and not docs" $(TWINS)
+
+# What is tested on other systems than that of the developers: pages, browsers and linters need not be.
+test-library: $(STAMP)
+	$(PYTEST) -m "not slow and not docs"
 
 # Files, not markers, are chosen: to import all files takes as long as this may take.
 QUICK := $(addprefix tests/,test_layout.py \
@@ -109,44 +115,46 @@ test-oldest:
 
 # Wheels are built from the source distribution, so that it is complete. Interpreters that are not there are left out.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+DIST := .venv-dist/$(SCRIPTS)
 DIST_STAMP := .venv-dist/.installed
+VERSION = $(shell sed -n 's/__version__ = "\(.*\)"/\1/p' src/metricwise/_version.py)
 FOUND = $(shell for python in $(PYTHONS); do $$python -c 'import venv' 2> /dev/null && echo $$python; done; true)
 
 $(DIST_STAMP): pyproject.toml constraints.txt
-	test -x .venv-dist/bin/python || $(PYTHON) -m venv .venv-dist
-	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	.venv-dist/bin/python -m pip install --quiet -c constraints.txt --group dist
+	test -x $(DIST)/python || $(PYTHON) -m venv .venv-dist
+	$(DIST)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
+	$(DIST)/python -m pip install --quiet -c constraints.txt --group dist
 	touch $@
 
 # The wheel of a machine without a compiler is for make test-dist, not for others.
 dist: $(DIST_STAMP)
 	rm -rf dist build
-	.venv-dist/bin/python -m build --sdist --outdir dist > /dev/null
+	$(DIST)/python -m build --sdist --outdir dist > /dev/null
 	for python in $(FOUND); do \
 		METRICWISE_BUILD=compiled $$python -m pip wheel --quiet --no-deps --no-cache-dir --wheel-dir dist/built dist/*.tar.gz || exit 1; \
 	done
-	for wheel in dist/built/*.whl; do PATH=$(CURDIR)/.venv-dist/bin:$$PATH .venv-dist/bin/auditwheel repair --wheel-dir dist $$wheel || exit 1; done
+	for wheel in dist/built/*.whl; do PATH=$(CURDIR)/$(DIST):$$PATH auditwheel repair --wheel-dir dist $$wheel || exit 1; done
 	rm -rf dist/built
 	CC=false $(PYTHON) -m pip wheel --verbose --no-deps --no-cache-dir --wheel-dir dist/without_compiler dist/*.tar.gz > dist/without_compiler.log 2>&1
 	grep "THE COMPILED KERNELS ARE NOT BUILT" dist/without_compiler.log
-	.venv-dist/bin/twine check --strict dist/*.tar.gz dist/*.whl dist/without_compiler/*.whl
-	.venv-dist/bin/check-wheel-contents dist/*.whl dist/without_compiler/*.whl
+	$(DIST)/twine check --strict dist/*.tar.gz dist/*.whl dist/without_compiler/*.whl
+	$(DIST)/check-wheel-contents dist/*.whl dist/without_compiler/*.whl
 	ls -l dist dist/without_compiler
 
 # A fresh environment for each; pip chooses the wheel of its Python.
 TRY = rm -rf .venv-installed && $(1) -m venv .venv-installed && \
-	.venv-installed/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir $(2) && \
+	.venv-installed/bin/python -m pip install --quiet --disable-pip-version-check $(2) && \
 	.venv-installed/bin/python tests/installed.py $(3)
 
 test-dist:
-	for python in $(FOUND); do ($(call TRY,$$python,--only-binary metricwise --find-links dist metricwise,compiled)) || exit 1; done
-	$(call TRY,$(PYTHON),dist/*.tar.gz,compiled)
+	for python in $(FOUND); do ($(call TRY,$$python,--only-binary metricwise --find-links dist metricwise==$(VERSION),compiled)) || exit 1; done
+	$(call TRY,$(PYTHON),--no-cache-dir dist/*.tar.gz,compiled)
 	$(call TRY,$(PYTHON),dist/without_compiler/*.whl,numpy)
 	rm -rf .venv-installed
 
 # Needs a container engine on Linux. On each system cibuildwheel tries what it has built.
 wheels: $(DIST_STAMP)
-	.venv-dist/bin/python -m cibuildwheel --output-dir dist
+	$(DIST)/python -m cibuildwheel --output-dir dist
 
 # make check-version TAG=v0.1.0: what is published is what the tag says, and the changelog has a section for it.
 check-version:

@@ -19,11 +19,13 @@ MANY_ROWS = 50_000  # of two classes, for which the NumPy kernels are warned of
 
 
 def check_place():
-    """See that the installed package is imported, and not the source tree."""
+    """See that the installed package is imported, not the source tree, and that it is of the same version."""
     import metricwise
+    from check_version import version
 
     place = Path(metricwise.__file__).resolve()
     assert not place.is_relative_to(SOURCE.resolve()), f"imported from the source tree: {place}"
+    assert metricwise.__version__ == version()
     print(f"metricwise {metricwise.__version__}, Python {sys.version.split()[0]}, {place.parent}")
 
 
