@@ -1,9 +1,9 @@
 """Build the compiled kernels where that is possible; everything else is in pyproject.toml.
 
 Without Cython, a C compiler or OpenMP the package installs all the same: without the first two it runs on NumPy, and
-without the last on one thread. ``metricwise.show_versions()`` says which, and the first call on many rows warns of NumPy
-kernels. The environment variable METRICWISE_BUILD changes that: with "pure" nothing is compiled, for a wheel that serves
-machines of any kind; with "compiled" a failure to compile is an error, as for wheels that are published.
+without the last on one thread. ``metricwise.show_versions()`` says which, and the first call on many rows warns of
+NumPy kernels. The environment variable METRICWISE_BUILD changes that: with "pure" nothing is compiled, for a wheel that
+serves machines of any kind; with "compiled" a failure to compile is an error, as for wheels that are published.
 """
 
 import os

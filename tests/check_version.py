@@ -22,7 +22,9 @@ def problems(tag):
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     agreements = {
         f"the tag is {tag!r}, and the version of the package {version()}": tag == f"v{version()}",
-        f"CHANGELOG.md has no section {version()}": re.search(rf"^## \[{re.escape(version())}\]", changelog, re.MULTILINE),
+        f"CHANGELOG.md has no section {version()}": re.search(
+            rf"^## \[{re.escape(version())}\]", changelog, re.MULTILINE
+        ),
         f"CITATION.cff does not have version {version()}": f"version: {version()}\n" in citation,
     }
     return [problem for problem, agrees in agreements.items() if not agrees]

@@ -42,7 +42,9 @@ def check_kernels(expected):
         warnings.simplefilter("always")
         for _ in range(2):
             mw.WeightedRule.from_weights([1, 2]).predict(proba)
-    notices = [str(warning.message) for warning in caught if "compiled kernels are not installed" in str(warning.message)]
+    notices = [
+        str(warning.message) for warning in caught if "compiled kernels are not installed" in str(warning.message)
+    ]
     assert len(notices) == (expected == "numpy"), notices
     print(f"{expected} kernels, {kernels.max_threads()} threads", *notices, sep="\n")
 
@@ -53,7 +55,7 @@ def run_first_example():
     code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL).groups()
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(compile(code, "README.md", "exec"), {})
+        exec(compile(code, "README.md", "exec"), {})  # noqa: S102  the README of this tree
     assert output.getvalue() == printed, output.getvalue()
     print(output.getvalue().strip())
 

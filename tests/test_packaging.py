@@ -103,9 +103,7 @@ def minima(requirements):
 
 
 def test_the_oldest_versions_are_those_declared():
-    pins = dict(
-        line.split("==") for line in (ROOT / "constraints-oldest.txt").read_text().splitlines() if "==" in line
-    )
+    pins = dict(line.split("==") for line in (ROOT / "constraints-oldest.txt").read_text().splitlines() if "==" in line)
     extras = [requirement for requirements in EXTRAS.values() for requirement in requirements]
     declared = minima([*PROJECT["project"]["dependencies"], *extras, *PROJECT["dependency-groups"]["test"]])
     for name, versions in declared.items():

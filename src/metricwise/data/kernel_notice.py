@@ -15,7 +15,10 @@ from ..core.errors import warn
 
 __all__ = ["warn_of_slow_kernels"]
 
-_MIN_NUMBERS = 100_000  # with fewer, a default call takes about as long with either kernels
+_MIN_NUMBERS = 100_000  # in a call; a default one on as many took 1.2 s with compiled kernels, and 2.8 s with NumPy
+
+# Without --no-cache-dir, pip would install the wheel again that it built without a compiler.
+_REINSTALL = "pip install --force-reinstall --no-deps --no-cache-dir --no-binary metricwise metricwise"
 
 _is_due = bool(kernels.why_not_compiled())
 
@@ -29,6 +32,5 @@ def warn_of_slow_kernels(blocks: Sequence[NDArray[Any]]) -> None:
     warn(
         "the compiled kernels are not installed, so that the slower NumPy kernels are used, with the same results "
         f"({kernels.why_not_compiled()}). Install a wheel for this platform, or install a C compiler and run "
-        f"pip install --force-reinstall --no-deps --no-cache-dir --no-binary metricwise metricwise; {kernels.VARIABLE}=numpy "
-        "silences this warning."
+        f"{_REINSTALL}; {kernels.VARIABLE}=numpy silences this warning."
     )
