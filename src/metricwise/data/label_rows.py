@@ -17,6 +17,7 @@ from ..core.label_rows import LabelRows, entry_type
 from ..core.label_sets import LabelSets
 from ..core.labels import has_masked, split_missing
 from .frames import as_array, is_frame, refuse_lazy
+from .kernel_notice import warn_of_slow_kernels
 from .logits import NO_INPUT, Remedies
 from .probabilities import read_proba
 
@@ -166,6 +167,7 @@ def _read_indices(indices: NDArray[Any]) -> NDArray[Any]:
 
 def _checked(rows: LabelRows, kind: str, remedies: Remedies) -> LabelRows:
     """Return the rows, sorted where they are not, without infinite logits; refuse what cannot be read."""
+    warn_of_slow_kernels([rows.values])
     ends = (0.0, 1.0) if kind == "probabilities" else (-np.inf, np.inf)
     reason, entry = kernels.label_check(rows.indptr, rows.indices, rows.values, rows.n_labels, *ends)
     if reason == 2:

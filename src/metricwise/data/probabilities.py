@@ -15,6 +15,7 @@ from ..core.inputs import MAX_LOGIT, PROBABILITIES, Input, identity
 from ..core.labels import has_masked, missing_rows, per_output
 from ..core.probabilities import Probabilities
 from .frames import as_array, is_frame, is_list_of_outputs, match_columns, refuse_lazy
+from .kernel_notice import warn_of_slow_kernels
 from .logits import NO_INPUT, Remedies, read_logits
 
 __all__ = ["Probabilities", "read_proba", "sum_tolerance"]
@@ -95,6 +96,7 @@ def read_proba(
             problem=f"the arrays of proba must have the same number of rows, got {[len(block) for block in blocks]}",
         )
     counts = _class_counts(blocks, classes)
+    warn_of_slow_kernels(blocks)
     if row_input.graded:
         _check_one_score(blocks[0], classes)
         scores = _read_logits(blocks, counts, row_input, first_row, remedies, check)

@@ -10,12 +10,16 @@ from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
-from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 from sklearn.utils.validation import _check_method_params as params_of_rows
 from sklearn.utils.validation import _num_samples as count_rows
 
 from ._boosters import as_classifier
+
+try:
+    from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
+except ImportError:  # scikit-learn before 1.7
+    from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 __all__ = [
     "GroupsConsumerMixin",

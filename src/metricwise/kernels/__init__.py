@@ -89,18 +89,19 @@ __all__ = [
     "row_keys",
     "scattered",
     "tally",
+    "why_not_compiled",
     "work_alone",
 ]
 
 VARIABLE = "METRICWISE_KERNELS"
 
 
-def _choose(choice: str) -> ModuleType:
-    """Return the module of the twins that serve."""
+def _choose(choice: str) -> tuple[ModuleType, str]:
+    """Return the module of the twins that serve, and why the compiled ones do not where they were to be."""
     if choice not in ("auto", "compiled", "numpy"):
         raise ValueError(f"metricwise: {VARIABLE} must be 'auto', 'compiled' or 'numpy', got {choice!r}.")
     if choice == "numpy":
-        return _numpy
+        return _numpy, ""
     try:
         from . import _compiled  # type: ignore[attr-defined]  # an extension module, which may not be there
     except ImportError as error:
@@ -109,11 +110,11 @@ def _choose(choice: str) -> ModuleType:
                 f"metricwise: {VARIABLE} is 'compiled', but the compiled kernels are not available ({error}); "
                 "reinstall metricwise with a C compiler, or leave the variable unset."
             ) from error
-        return _numpy
-    return cast(ModuleType, _compiled)
+        return _numpy, str(error)
+    return cast(ModuleType, _compiled), ""
 
 
-_twins = _choose(os.environ.get(VARIABLE) or "auto")
+_twins, _why_not_compiled = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
     from ._label_sets import label_set_choose, label_set_sizes, label_set_values
@@ -161,6 +162,11 @@ code_type = _numpy.code_type
 def in_use() -> str:
     """Return which twins serve, "compiled" or "numpy"."""
     return "numpy" if _twins is _numpy else "compiled"
+
+
+def why_not_compiled() -> str:
+    """Return why the NumPy twins serve although nobody asked for them; empty if the others serve, or somebody did."""
+    return _why_not_compiled
 
 
 def max_threads() -> int:
