@@ -95,7 +95,8 @@ def draw(rng):
     seed = int(rng.integers(MAX_SEED))
     if shape < 0.8:
         confusion = str(rng.choice(["labels", "expected", "blended"]))
-        layout = str(rng.choice(["binary", "array", "list"]))
+        # Tables have a column for each class: of an array of several outputs other rows are sampled.
+        layout = str(rng.choice(["binary", "list"] if engine == "parquet" else ["binary", "array", "list"]))
         options = tuple(bool(rng.integers(2)) for _ in range(3))
         return Counted(engine, confusion, seed, layout, options, bool(rng.integers(2)))
     return Fitted(engine, str(rng.choice(TARGETS)), seed)
