@@ -35,7 +35,15 @@ from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
 from .chunked import ChunkedSource, Read
 
-__all__ = ["TableChunks", "arrow_labels", "proba_of", "read_table_source", "rule_columns", "sorted_or_same", "survey_labels"]
+__all__ = [
+    "TableChunks",
+    "arrow_labels",
+    "proba_of",
+    "read_table_source",
+    "rule_columns",
+    "sorted_or_same",
+    "survey_labels",
+]
 
 _MAX_LABELS = 10_000  # distinct ones of a column
 _TRIAL_SHARE = 16  # the first batch, which shows the bytes of a row, is smaller by this factor
@@ -163,7 +171,8 @@ class _DistinctLabels:
             return list(column.to_pylist())
         except (OverflowError, ValueError) as error:  # dates beyond Python's, and text that is not UTF-8
             raise InvalidParameter(
-                "", problem=f"the column {shown(self.name)} must hold labels, got a value that cannot be read: {error}",
+                "",
+                problem=f"the column {shown(self.name)} must hold labels, got a value that cannot be read: {error}",
                 owner=self._title,
             ) from None
 
