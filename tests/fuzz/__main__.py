@@ -37,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = _read(words, list(KINDS))
     kinds = {name: KINDS[name] for name in options.kind or KINDS}
     if options.case is not None:
-        return _replay(list(kinds.values())[0], options.seed, options.case)
+        return _replay(next(iter(kinds.values())), options.seed, options.case)
     results = records.read(options.output, options.seed, KINDS)
     if options.fresh:
         results = records.Results(options.seed, {name: records.Count(name, options.seed) for name in KINDS})
@@ -60,7 +60,9 @@ def _read(words: Sequence[str] | None, kinds: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=DEFAULT_SECONDS, help="for all kinds together; 3600 by default")
+    parser.add_argument(
+        "--seconds", type=float, default=DEFAULT_SECONDS, help="for all kinds together; 3600 by default"
+    )
     parser.add_argument("--seed", type=int, default=0, help="0 by default")
     parser.add_argument("--kind", action="append", choices=kinds, help="kinds of inputs; all by default")
     parser.add_argument("--case", type=int, help="the number of one input of a kind, to try again")

@@ -102,4 +102,5 @@ def shown_to_a_rule(rng):
 def check_predict(arguments):
     """Whether a rule takes probabilities, to decide rows and for their distribution."""
     rule, proba = arguments["rule"], arguments["proba"]
-    return all([attempt(method, proba) is not None for method in (rule.predict, rule.distribution)])
+    answers = [attempt(method, proba) for method in (rule.predict, rule.distribution)]
+    return all(answer is not None for answer in answers)

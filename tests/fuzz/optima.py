@@ -1,6 +1,6 @@
 """The best there is, by looking at everything: all thresholds, all decisions of a few rows.
 
-Values of confusion matrices are ours here, many at once; that they are scikit-learn's is what `checks.check_score` finds.
+Values of confusion matrices are ours here, many at once; that they are scikit-learn's is what `check_score` finds.
 """
 
 import warnings

@@ -1,7 +1,7 @@
 """How many inputs were tried with what verdict: the state that a run continues, and the tables that pages show.
 
-A folder holds ``counts.csv``, one row for each kind, ``faults.csv``, and ``summary.md``. Cases are numbered from 0, so that
-the number of inputs tried is where the next run goes on.
+A folder holds ``counts.csv``, one row for each kind, ``faults.csv``, and ``summary.md``. Cases are numbered from 0, so
+that the number of inputs tried is where the next run goes on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-import numpy
+import numpy as np
 import scipy
 import sklearn
 
@@ -66,9 +66,7 @@ class Results:
     def add(self, outcome: Outcome) -> None:
         self.counts[outcome.kind].add(outcome)
         if outcome.verdict == Verdict.FAULT:
-            self.faults.append(
-                FaultRow(outcome.kind, self.seed, outcome.number, outcome.problem, outcome.case)
-            )
+            self.faults.append(FaultRow(outcome.kind, self.seed, outcome.number, outcome.problem, outcome.case))
 
     @property
     def inputs(self) -> int:
@@ -123,7 +121,10 @@ def summary(results: Results, kinds: dict[str, Kind]) -> str:
         numbers = [f"{number:,}" for number in (count.inputs, count.right, count.refused, count.fault)]
         numbers.append(f"{count.seconds:,.0f}")
         lines.append(f"| {' | '.join([count.kind, kinds[count.kind].about, *numbers])} |")
-    total = [sum(getattr(count, name) for count in results.counts.values()) for name in ("inputs", "right", "refused", "fault")]
+    total = [
+        sum(getattr(count, name) for count in results.counts.values())
+        for name in ("inputs", "right", "refused", "fault")
+    ]
     lines.append(f"| all | | {' | '.join(f'**{number:,}**' for number in total)} | {results.seconds:,.0f} |")
     made = f"Made by `make fuzz`, seed {results.seed}, {time.strftime('%Y-%m-%d')}."
     return "\n".join([*lines, "", f"{made} {_versions()}", ""])
@@ -131,5 +132,5 @@ def summary(results: Results, kinds: dict[str, Kind]) -> str:
 
 def _versions() -> str:
     parts = [f"metricwise {metricwise.__version__}, kernels {kernels.in_use()}", f"Python {platform.python_version()}"]
-    parts += [f"NumPy {numpy.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"]
+    parts += [f"NumPy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"]
     return ", ".join(parts) + "."

@@ -1,11 +1,12 @@
 """Runs cases for so many seconds, which all kinds share: in a process of their own, which may die of them.
 
-The parent keeps the results. A case that kills the process, or that never ends, is a fault; the next process goes on with
-the case behind it.
+The parent keeps the results. A case that kills the process, or that never ends, is a fault; the next process goes on
+with the case behind it.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import resource
 import signal
@@ -25,14 +26,11 @@ WRITE_EVERY = 15.0  # seconds
 SAY_EVERY = 60.0
 
 
-def run(
-    kinds: dict[str, Kind], results: Results, seconds: float, folder: Path, say: Callable[[str], None]
-) -> Results:
-    """Try inputs until the time is over, and write the results as they come."""
-    supervisor = _Supervisor(kinds, results, folder, say)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        supervisor.run_process(end)
+def run(kinds: dict[str, Kind], results: Results, seconds: float, folder: Path, say: Callable[[str], None]) -> Results:
+    """Try inputs for so many seconds from the first on, and write the results as they come."""
+    supervisor = _Supervisor(kinds, results, seconds, folder, say)
+    while supervisor.seconds_left > 0:
+        supervisor.run_process()
     records.write(results, folder, kinds)
     return results
 
@@ -40,11 +38,18 @@ def run(
 class _Supervisor:
     """Starts processes, and records what they report."""
 
-    def __init__(self, kinds: dict[str, Kind], results: Results, folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, kinds: dict[str, Kind], results: Results, seconds: float, folder: Path, say: Callable[[str], None]
+    ) -> None:
         self.kinds, self.results, self.folder, self.say = kinds, results, folder, say
+        self.seconds, self.end = seconds, math.inf
         self.written = self.said = time.monotonic()
 
-    def run_process(self, end: float) -> None:
+    @property
+    def seconds_left(self) -> float:
+        return self.end - time.monotonic()
+
+    def run_process(self) -> None:
         """Run one process, to the end of the time or to its own."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
@@ -52,30 +57,30 @@ class _Supervisor:
         process = context.Process(target=work, args=(theirs, self.results.seed, plan), daemon=True)
         process.start()
         theirs.close()
-        running: tuple[str, int] | None = None
-        limit = MAX_START_SECONDS
+        self.running: tuple[str, int] | None = None
         try:
-            while time.monotonic() < end:
-                wait = min(limit, max(0.0, end - time.monotonic()))
-                if not ours.poll(wait):
-                    if wait < limit:
-                        break
-                    self.record_death(running, f"does not end within {limit:g} seconds")
-                    break
-                message = ours.recv()
-                limit = MAX_WALL_SECONDS
-                if isinstance(message, Outcome):
-                    self.record(message)
-                    running = None
-                else:
-                    running = message
+            self.listen(ours)
         except EOFError:
             process.join()
-            self.record_death(running, f"kills the process: {_cause(process.exitcode)}")
+            self.record_death(f"kills the process: {_cause(process.exitcode)}")
         finally:
             process.kill()
             process.join()
             ours.close()
+
+    def listen(self, connection: Connection) -> None:
+        """Record what a process reports, until the time is over or a case does not end."""
+        limit = MAX_START_SECONDS
+        while self.seconds_left > 0:
+            if not connection.poll(min(limit, self.seconds_left)):
+                if self.seconds_left > 0:
+                    self.record_death(f"does not end within {limit:g} seconds")
+                return
+            message = connection.recv()
+            limit, self.end = MAX_WALL_SECONDS, min(self.end, time.monotonic() + self.seconds)
+            if isinstance(message, Outcome):
+                self.record(message)
+            self.running = None if isinstance(message, Outcome) else message
 
     def record(self, outcome: Outcome) -> None:
         self.results.add(outcome)
@@ -89,10 +94,10 @@ class _Supervisor:
             self.say(f"{self.results.inputs:,} inputs, {len(self.results.faults)} faults")
             self.said = now
 
-    def record_death(self, running: tuple[str, int] | None, problem: str) -> None:
-        if running is None:
+    def record_death(self, problem: str) -> None:
+        if self.running is None:
             raise RuntimeError(f"a process that ran no case {problem}")
-        self.record(Outcome(*running, Verdict.FAULT, 0.0, problem))
+        self.record(Outcome(*self.running, Verdict.FAULT, 0.0, problem))
 
 
 def _cause(code: int | None) -> str:
@@ -107,8 +112,6 @@ def work(connection: Connection, seed: int, plan: dict[str, tuple[int, float]]) 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     numbers = {name: number for name, (number, _) in plan.items()}
     spent = {name: seconds for name, (_, seconds) in plan.items()}
-    for kind in plan:
-        examine(KINDS[kind], seed, 0)  # what the first case of a kind imports and prepares is nobody's time
     while True:
         name = min(spent, key=spent.__getitem__)
         connection.send((name, numbers[name]))

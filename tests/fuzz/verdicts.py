@@ -1,13 +1,14 @@
 """Verdicts on inputs: right, refused in a sentence of ours, or a fault.
 
-A kind of input has a `draw` from a random generator to a case. A case says what it is (`str`), whether it may be refused
-(`refusable`), and judges itself: `judge` returns a verdict, or raises what the library raised.
+A kind of input has a `draw` from a random generator to a case. A case says what it is (`str`), whether it may be
+refused (`refusable`), and judges itself: `judge` returns a verdict, or raises what the library raised.
 """
 
 from __future__ import annotations
 
 import linecache
 import signal
+import tempfile
 import time
 import traceback
 import warnings
@@ -122,7 +123,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _shorten(text: str) -> str:
-    text = " ".join(text.split())
+    text = " ".join(text.replace(tempfile.gettempdir(), "").split())
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 

@@ -36,7 +36,9 @@ def test_labels_that_python_cannot_hold(encoded):
     late = pa.array([1_476_395_079, 0] * 10, pa.int32()).view(pa.date32())
     column = late.dictionary_encode() if encoded else late
     table = pa.table({"p_a": np.full(20, 0.25), "p_b": np.full(20, 0.75), "day": column})
-    with pytest.raises(mw.InvalidParameter, match=r"the column 'day' must hold labels, got a value that cannot be read"):
+    with pytest.raises(
+        mw.InvalidParameter, match=r"the column 'day' must hold labels, got a value that cannot be read"
+    ):
         fit(table)
 
 
@@ -48,7 +50,9 @@ def test_a_file_that_asks_for_all_memory(tmp_path, monkeypatch):
         raise pa.ArrowMemoryError("malloc of size 78437159010304 failed")
 
     monkeypatch.setattr(formats.Feather, "schema", allocate)
-    with pytest.raises(mw.InvalidParameter, match=r"the file is damaged, or there is too little memory to read it: mal"):
+    with pytest.raises(
+        mw.InvalidParameter, match=r"the file is damaged, or there is too little memory to read it: mal"
+    ):
         fit(path)
 
 

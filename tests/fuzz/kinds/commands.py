@@ -27,7 +27,18 @@ N_ROWS = 40
 SLOW = ("demo", "report")  # commands that take half a second and more, and are not drawn by themselves
 # What installs something on this machine, and what reads the terminal.
 FORBIDDEN = ("--install-completion", "--show-completion")
-FILES = ("rows.csv", "rows.parquet", "rows.tsv", "rule.json", "other.json", "empty.csv", "nobody.csv", ".", "-", "out.csv")
+FILES = (
+    "rows.csv",
+    "rows.parquet",
+    "rows.tsv",
+    "rule.json",
+    "other.json",
+    "empty.csv",
+    "nobody.csv",
+    ".",
+    "-",
+    "out.csv",
+)
 VALUES = ("f1", "macro", "micro", "0", "1", "-1", "0.5", "yes", "x", "", " ", "low", "truth", "p_", "1,2", "a=b", "nan",
           "1e9", "ü", "--", "-o", "out.json", "weighted", "labels", "logits", "scores", "id", ",", ";")  # fmt: skip
 
@@ -187,7 +198,7 @@ def draw_word(rng, command):
     """A word that may stand anywhere."""
     shape = rng.integers(6)
     if shape == 0:
-        return str(rng.choice(vocabulary().get(command, ["--help"])))
+        return str(rng.choice(vocabulary().get(command) or ["--help"]))
     if shape == 1:
         return str(rng.choice(FILES))
     if shape == 2:
@@ -247,7 +258,12 @@ def draw(rng):
     _, options, metric = workplace(kind)
     shape = rng.random()
     if shape < 0.04:
-        return Fit(kind, ["fit", "rows.csv", *options, *metric, "-o", "new.json", "--json"], metric=METRICS[kind], average=AVERAGES.get(kind))
+        return Fit(
+            kind,
+            ["fit", "rows.csv", *options, *metric, "-o", "new.json", "--json"],
+            metric=METRICS[kind],
+            average=AVERAGES.get(kind),
+        )
     if shape < 0.1:
         suffix = str(rng.choice([".csv", ".tsv", ".parquet"]))
         return Apply(kind, ["apply", "rule.json", f"rows{suffix}"])

@@ -18,7 +18,24 @@ from laws.rule_records import RECORDS, array_of
 from metricwise.core.errors import Refusal
 
 MAX_MUTATIONS = 4
-NUMBERS = (0, -0.0, 1, -1, 0.5, 1e-320, 1e308, -1e308, 2**53, 2**63, 2**64, 10**30, 1e-9, 0.1, float("inf"), float("nan"))
+NUMBERS = (
+    0,
+    -0.0,
+    1,
+    -1,
+    0.5,
+    1e-320,
+    1e308,
+    -1e308,
+    2**53,
+    2**63,
+    2**64,
+    10**30,
+    1e-9,
+    0.1,
+    float("inf"),
+    float("nan"),
+)
 
 
 @cache

@@ -35,7 +35,14 @@ CLASSES = {
     "dates": [dt.date(2020, 1, day) for day in (1, 2, 3, 4)],
 }
 METRICS = ("accuracy", "macro_f1", "balanced_accuracy", "kappa", "min_recall")
-TYPES = (pa.float64(), pa.float32(), pa.float16(), pa.decimal128(12, 6), pa.string(), pa.dictionary(pa.int8(), pa.float64()))
+TYPES = (
+    pa.float64(),
+    pa.float32(),
+    pa.float16(),
+    pa.decimal128(12, 6),
+    pa.string(),
+    pa.dictionary(pa.int8(), pa.float64()),
+)
 FORMATS = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-32")
 
@@ -108,7 +115,9 @@ class TableFile:
         expected = RECORDS[self.metric].value(self.codes[seen], predicted[seen], weight, k=k)
         assert solution.value == pytest.approx(expected, abs=1e-12), f"{solution.value!r}, by scikit-learn {expected!r}"
         arrays = self.of_arrays()
-        assert solution.value == pytest.approx(arrays.value, abs=1e-12), f"{solution.value!r}, of arrays {arrays.value!r}"
+        assert solution.value == pytest.approx(arrays.value, abs=1e-12), (
+            f"{solution.value!r}, of arrays {arrays.value!r}"
+        )
         assert solution.baseline == pytest.approx(arrays.baseline, abs=1e-12)
 
     def of_arrays(self):
@@ -184,7 +193,9 @@ def flip_bytes(content, rng):
 
 
 def append_junk(content, rng):
-    return content + bytes(rng.choice([b"\n,,,\n", b"\x00\x00", b'"open', b"\r\n\r\n", b"PAR1", b"1,2,3,4,5,6,7,8,9\n"]))
+    return content + bytes(
+        rng.choice([b"\n,,,\n", b"\x00\x00", b'"open', b"\r\n\r\n", b"PAR1", b"1,2,3,4,5,6,7,8,9\n"])
+    )
 
 
 def drop_middle(content, rng):

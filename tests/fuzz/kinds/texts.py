@@ -19,7 +19,23 @@ from metricwise.metrics.resolution import KINDS, resolve, scorer_names
 
 METRICS = ("recall", "precision", "f1", "f0.5", "share", "false_positive_rate", "accuracy", "kappa", "_x9", "F.b")
 WORDS = ("urgent", "a", "no", "7b", "ü", "None", "nan", "and", "in", "group", "every", "gap", "within", "_")
-TEXTS = ("on hold", "it's", 'say "x"', "back\\slash", "", " ", "a, b", "]", "[", ">= 0.9", "0", "True", "1e5", "\t", "\n")
+TEXTS = (
+    "on hold",
+    "it's",
+    'say "x"',
+    "back\\slash",
+    "",
+    " ",
+    "a, b",
+    "]",
+    "[",
+    ">= 0.9",
+    "0",
+    "True",
+    "1e5",
+    "\t",
+    "\n",
+)
 NUMBERS = (0, 1, -1, 42, 10**20, 0.5, -2.5)
 CHARACTERS = "[]'\"\\,<>=≥≤%.+-eE0123456789 _abgipnrst\n\u00a0é\u0000"
 
@@ -240,9 +256,20 @@ class NamedMetric:
             return scorer._sign * scorer._score_func(self.y, self.p, sample_weight=self.weight, **options)
 
 
-OF_ONE_CLASS = ("recall", "precision", "f1", "jaccard", "specificity", "share", "false_positive_rate", "fowlkes_mallows")
+OF_ONE_CLASS = (
+    "recall",
+    "precision",
+    "f1",
+    "jaccard",
+    "specificity",
+    "share",
+    "false_positive_rate",
+    "fowlkes_mallows",
+)
 OF_ALL = tuple(
-    name for name in NAMES if name not in (*OF_ONE_CLASS, "fbeta", "cost", "weighted_accuracy", "hamming_accuracy", "micro_f1")
+    name
+    for name in NAMES
+    if name not in (*OF_ONE_CLASS, "fbeta", "cost", "weighted_accuracy", "hamming_accuracy", "micro_f1")
 )
 SUFFIXED = tuple(
     f"{name}_{average}"
