@@ -14,6 +14,7 @@
 #   make wheels  the wheels of this platform as they are published, by cibuildwheel
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
 #   make faults  seeds faults into copies of the tree and sees which tests notice; an hour or two
+#   make fuzz    inputs of all kinds, each with a verdict: right, refused or a fault; an hour, or make fuzz SECONDS=60
 #   make lint    format, lint, types, layers
 #   make lint-workflows  .github against GitHub's schemas, and actionlint where it can be installed
 #   make audit   known vulnerabilities of the pinned versions
@@ -35,7 +36,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults lint lint-workflows audit format layers docs bench bench-life bench-many-labels reproduce install constraints clean
+.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -169,6 +170,14 @@ faults: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group faults
 	$(BIN)/python -m tests.faults map --jobs $(WORKERS)
 	$(BIN)/python -m tests.faults run --jobs $(WORKERS)
+
+# Goes on where the last run with this seed stopped. `python -m tests.fuzz --help` says how to try one input again.
+SECONDS ?= 3600
+SEED ?= 0
+RESULTS ?= tests/fuzz/results
+
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --output $(RESULTS)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check

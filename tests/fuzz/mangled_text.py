@@ -1,4 +1,4 @@
-"""JSON texts that were edited, cut or damaged."""
+"""Texts that were edited, cut or damaged: JSON, and any other."""
 
 import copy
 import json

@@ -9,11 +9,13 @@ import polars as pl
 import scipy.sparse as sp
 
 from metricwise import metrics, solvers
+from metricwise.core.errors import Refusal
 
 
 def assert_sentence(error):
     """One of our sentences: who, what, and an end; no NumPy scalars in it, no line breaks."""
     text = str(error)
+    assert isinstance(error, Refusal), repr(error)
     assert isinstance(error, (ValueError, TypeError)), repr(error)
     assert re.match(r"^[A-Za-z_][A-Za-z_.]*(: | needs )\S", text), text
     assert "np." not in text, text

@@ -1,8 +1,5 @@
 """What optimize reports is what its rule gets, and what a rule predicts hangs on the numbers it is shown alone."""
 
-import itertools
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -10,18 +7,12 @@ from threadpoolctl import threadpool_limits
 
 import metricwise as mw
 from fuzz.cases import LABELS, TARGETS, draw, named, optimize
-from fuzz.guises import encode, proba_layouts
-from fuzz.references import expected_value
+from fuzz.checks import check_solution, same_labels
+from fuzz.guises import proba_layouts
 from metricwise import kernels
 from profiles import first
 
 CHUNK, CHUNKS = 40, 3
-
-
-def same_labels(labels, others):
-    assert labels.dtype == others.dtype
-    assert labels.shape == others.shape
-    assert (labels == others).all()
 
 
 @pytest.mark.parametrize("chunk", first(1, range(CHUNKS)))
@@ -30,32 +21,7 @@ def test_a_solution_is_worth_what_it_says(target, chunk):
     for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
         case = draw(target, seed)
         with named(case):
-            dressed = case.dressed(case.proba_layout)
-            solution = optimize(case, dressed)
-            labels = solution.rule.predict(dressed)
-            if solution.rule.metadata.column_order:  # arrays are then taken as the frame was: test_reading.py
-                solution = replace(solution, rule=solution.rule.with_metadata(column_order=None))
-            assert labels.shape == (case.codes[:, 0] if case.one_output else case.codes).shape
-            predicted = encode(labels, case.names)
-            assert solution.value == pytest.approx(expected_value(case, predicted), abs=1e-12)
-            assert solution.baseline == pytest.approx(expected_value(case, case.plain_argmax), abs=1e-12)
-            check_predictions(case, solution.rule, labels)
-
-
-def check_predictions(case, rule, labels):
-    """The same labels from every layout, from float64, from chunks of rows, and after a trip through JSON."""
-    for layout in proba_layouts(case.proba):
-        same_labels(rule.predict(case.dressed(layout)), labels)
-    wide = (
-        [part.astype(np.float64) for part in case.proba] if isinstance(case.proba, list) else case.proba.astype(float)
-    )
-    same_labels(rule.predict(wide), labels)
-    cuts = [0, 1, len(labels) // 2, len(labels)]
-    chunks = [rule.predict(case.dressed("C", slice(a, b))) for a, b in itertools.pairwise(cuts)]
-    same_labels(np.concatenate(chunks), labels)
-    copy = mw.load_rule(rule.to_json())
-    assert copy == rule
-    same_labels(copy.predict(case.proba), labels)
+            check_solution(case)
 
 
 SCORERS = {

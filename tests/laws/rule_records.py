@@ -681,6 +681,14 @@ RECORDS = {
 }  # fmt: skip
 
 
+def array_of(rule, rows):
+    """The probabilities as arrays, in the shape that is usual for the target."""
+    columns = rows.columns
+    if rule.schema.multioutput:
+        return np.hstack(columns) if rows.single else columns
+    return columns[0][:, 0] if rows.single else columns[0]
+
+
 def distribution_by_definition(record):
     """The distribution (N, M, D) of each row by its definition, abstentions in the last column."""
     rows, schema = record.rows, record.rule.schema

@@ -23,7 +23,7 @@ import pytest
 import metricwise as mw
 from golden.containers import Tensor
 from laws.new_kind import RECORD
-from laws.rule_records import EXPORTS, RECORDS, distribution_by_definition
+from laws.rule_records import EXPORTS, RECORDS, array_of, distribution_by_definition
 from metricwise import report
 from metricwise.rules import GroupedRule, MixtureRule, SegmentedRule, load_rule
 from metricwise.rules.load import KINDS
@@ -55,14 +55,6 @@ def refused_by(what):
 
 
 # ------------------------------------------------------------------------------------------------------ how to decide
-
-
-def array_of(rule, rows):
-    """The probabilities as arrays, in the shape that is usual for the target."""
-    columns = rows.columns
-    if rule.schema.multioutput:
-        return np.hstack(columns) if rows.single else columns
-    return columns[0][:, 0] if rows.single else columns[0]
 
 
 def padded(rule, rows):

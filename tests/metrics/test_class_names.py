@@ -42,6 +42,12 @@ def test_words_need_no_quotes(label):
     assert read_name(f"f1[{label}]").label == label
 
 
+def test_a_refusal_is_one_line_whatever_the_class_holds():
+    with pytest.raises(mw.InvalidParameter, match=r"quotes around a class that is not one word, 'on hold',") as caught:
+        read_name("recall[on\nhold]")
+    assert "\n" not in caught.value.sentence
+
+
 def test_values_are_those_of_the_class(rows):
     proba, y = rows
     record = ["recall[urgent]", "precision['on hold']", "share[urgent]", "fpr[urgent]"]

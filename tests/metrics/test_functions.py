@@ -652,3 +652,8 @@ def test_estimators_take_functions_and_scorers():
     own = mw.MetricWeightedClassifier(LogisticRegression(), metric=lambda y, p: mean_f1(y, p), max_iter=3).fit(X, y)
     assert own.score(X, y) == pytest.approx(mean_f1(y, own.predict(X)), abs=1e-12)
     assert own.best_score_ >= own.history_[0]
+
+
+def test_a_function_without_arguments_is_no_metric():
+    with pytest.raises(mw.InvalidParameter, match=r"takes no arguments; a metric is f\(C\) of a confusion matrix"):
+        from_callable(lambda: 1.0)

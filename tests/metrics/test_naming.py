@@ -204,6 +204,13 @@ def test_a_positive_class_is_one_of_the_classes_and_one_label():
     )
 
 
+def test_labels_are_shown_as_they_are_written():
+    days = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]")
+    with pytest.raises(mw.InvalidParameter, match=r"got \[2020-01-01, 2021-01-01\]\.$"):
+        resolve("f1", "binary", pos_label=days)
+
+
+
 def test_a_smallest_metric_hands_the_class_on():
     proba, y = fraud(np.linspace(0.05, 0.95, 60))
     open_end = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall()])

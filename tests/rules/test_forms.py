@@ -66,3 +66,9 @@ def test_any_other_loss_is_a_table():
     form = form_of(of_table([*table, [9, 9, 9, 9]], LABELS, abstain_label="?"), 0)
     assert isinstance(form, LossTable)
     assert form.losses.tolist() == table
+
+
+def test_losses_near_the_largest_number_are_no_cut_points():
+    full = np.array([[[0.0, 1e308, -1e308], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]])
+    rule = mw.WeightedRule(Loss(full=full), ([1, 2, 3],))
+    assert isinstance(rule.describe(), str)

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
-from ..core.labels import python_labels
 from ..core.progress import Progress, read_verbose
 from ..data.arrays import PieceReader
 from ..data.columns import ProbabilityColumns
 from ..data.frames import has_lists
 from ..data.logits import OTHER_RULE
 from ..data.row_spec import Piece
-from ..data.sources.tables import proba_of, rule_columns
+from ..data.sources.tables import arrow_labels, proba_of, rule_columns
 from ..data.tables.formats import Csv, arrow, file_format
 from ..data.tables.label_lists import ListColumns
 from ..data.tables.reading import Table, TableReader, batch_rows, open_table
@@ -162,7 +161,7 @@ def _decided_columns(
 ) -> tuple[Iterator[dict[str, Any]], str]:
     """Return batches of the columns that are kept and those of decisions, and what is read."""
     reader, schema = open_table(table), rule.schema
-    classes = [python_labels(labels) for labels in schema.classes]
+    classes = [arrow_labels(labels) for labels in schema.classes]
     outputs = schema.output_names or ([None] if schema.n_outputs == 1 else names)
     columns = rule_columns(reader, table, outputs, classes, keep, graded=rule.schema.input.graded)
     return _decided(rule, columns, keep, names, reader, table.memory_limit), reader.title

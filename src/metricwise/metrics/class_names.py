@@ -169,7 +169,8 @@ class Reader:
             unquoted = _UNQUOTED.match(self.text, begin)
             if not self.sees(_CLOSED) and unquoted is not None and unquoted.end() > self.at:
                 self.at = begin
-                raise self.error(f"quotes around a class that is not one word, {written(unquoted.group().strip())},")
+                label = " ".join(unquoted.group().strip().splitlines())
+                raise self.error(f"quotes around a class that is not one word, {written(label)},")
             self.expect("]")
             return labels
 

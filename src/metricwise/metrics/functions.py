@@ -336,6 +336,13 @@ def takes_labels(function: Any, parameters: Mapping[str, Any] | None = None) -> 
     except ValueError:  # a builtin without a signature
         return False
     needed = _required(function, signature, parameters or {})
+    if not signature.parameters:
+        raise InvalidType(
+            "metric",
+            problem=f"{function_name(function)} takes no arguments",
+            remedy="a metric is f(C) of a confusion matrix, or f(y_true, y_pred) of labels",
+            owner="metric",
+        )
     if len(needed) > 2:
         raise InvalidType(
             "metric",

@@ -78,6 +78,8 @@ def row_values(
         C = np.bincount(cell.ravel(), weight.ravel(), minlength=len(y) * k * k).reshape(-1, k, k)
         observed[rows] = weight.sum(axis=1)
         labelled = observed[rows] > 0
+        if not labelled.any():  # a chunk of rows without labels
+            continue
         shares = C[labelled] / observed[rows][labelled, None, None]
         of_rows = metric._of_rows((y >= 0).sum(axis=1, where=output_weight > 0)[labelled])
         values[rows][labelled] = of_rows.bind(shares.sum(axis=-1), labels).value(shares)

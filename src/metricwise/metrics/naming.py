@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
+from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, listed, shown
 from ..core.labels import python_label, python_labels
 from .base import Form, Metric, Traits
 
@@ -150,7 +150,7 @@ def with_positive(metric: Metric, pos_label: Any, several: bool) -> Metric:
         raise InvalidParameter(
             "pos_label",
             "be one label or, for a 2-D y, a list with one label for each output",
-            shown(positive),
+            listed(labels) if isinstance(positive, (list, tuple)) else shown(positive),
             owner="metric",
         )
     made = {label: metric._with_positive(label) for label in labels}

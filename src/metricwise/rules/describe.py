@@ -229,7 +229,8 @@ def _table_lines(labels: list[str], full: FloatArray, abstain: str | None = None
             f"Predict the class with the lowest expected loss, from a {len(labels)} x {len(columns)} table of losses."
         ]
     # Row constants change no decision: each row is shown against its least loss.
-    cells = [[f"{value:.4g}" for value in row - row.min()] for row in full]
+    with np.errstate(over="ignore"):  # of losses near the largest double
+        cells = [[f"{value:.4g}" for value in row - row.min()] for row in full]
     first = max(len(label) for label in ["true", *labels])
     widths = [max(len(label), *(len(row[j]) for row in cells)) for j, label in enumerate(columns)]
     rows = [["true", *columns], *([label, *row] for label, row in zip(labels, cells, strict=True))]

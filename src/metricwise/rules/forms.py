@@ -169,7 +169,10 @@ def _cut_points(full: FloatArray, labels: list[Any]) -> CutPoints | None:
     quadratic kappa have it. Grades have no scale: they are the labels where these are numbers as far apart, else they
     go from 0 to K - 1.
     """
-    steps = np.diff(full, axis=1)
+    with np.errstate(over="ignore"):  # differences of losses near the largest double are infinite, and no cut points
+        steps = np.diff(full, axis=1)
+    if not np.isfinite(steps).all():
+        return None
     cuts, grades = steps[0], steps[0, 0] - steps[:, 0]
     if not ((np.diff(grades) > 0).all() and (np.diff(cuts) > 0).all()):
         return None

@@ -35,7 +35,15 @@ from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
 from .chunked import ChunkedSource, Read
 
-__all__ = ["TableChunks", "proba_of", "read_table_source", "rule_columns", "sorted_or_same", "survey_labels"]
+__all__ = [
+    "TableChunks",
+    "arrow_labels",
+    "proba_of",
+    "read_table_source",
+    "rule_columns",
+    "sorted_or_same",
+    "survey_labels",
+]
 
 _MAX_LABELS = 10_000  # distinct ones of a column
 _TRIAL_SHARE = 16  # the first batch, which shows the bytes of a row, is smaller by this factor
@@ -143,9 +151,9 @@ class _DistinctLabels:
         self._type = check_labels(column, self.name, self._title).type
         if hasattr(column.type, "value_type") and hasattr(column.type, "ordered"):
             for chunk in column.chunks:
-                self._declared.update(dict.fromkeys(chunk.dictionary.to_pylist()))
+                self._declared.update(dict.fromkeys(self._values(chunk.dictionary)))
         # NaN is not equal to itself, and would be another label every time.
-        labels = (None if label != label else label for label in column.unique().to_pylist())
+        labels = (None if label != label else label for label in self._values(column.unique()))
         self._labels.update(dict.fromkeys(labels))
         if len(self._labels) > _MAX_LABELS:
             raise InvalidParameter(
@@ -156,6 +164,17 @@ class _DistinctLabels:
                 remedy="name another column",
                 owner=self._title,
             )
+
+    def _values(self, column: Any) -> list[Any]:
+        """Return the values of a column; refuse those that Python cannot hold, of files that are damaged."""
+        try:
+            return list(column.to_pylist())
+        except (OverflowError, ValueError) as error:  # dates beyond Python's, and text that is not UTF-8
+            raise InvalidParameter(
+                "",
+                problem=f"the column {shown(self.name)} must hold labels, got a value that cannot be read: {error}",
+                owner=self._title,
+            ) from None
 
     def target(self, has_texts: bool) -> _Target:
         import pyarrow as pa
@@ -338,7 +357,7 @@ class _Layout:
         )
         encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
         encoded = encoded.chunk(0) if hasattr(encoded, "chunks") else encoded
-        place = {label: code for code, label in enumerate(_comparable(classes))}
+        place = {label: code for code, label in enumerate(arrow_labels(classes))}
         codes = []
         for label in encoded.dictionary.to_pylist():
             label = target.meaning.get(label, label) if target.meaning is not None and label is not None else label
@@ -368,11 +387,11 @@ def proba_of(batch: Any, columns: Sequence[ProbabilityColumns], reader: RowReade
     arrays = []
     for output, labels in zip(columns, reader.schema.classes, strict=True):
         place = dict(zip(output.classes, output.columns, strict=True))
-        arrays.append(_matrix(batch, [place[label] for label in _comparable(labels)]))
+        arrays.append(_matrix(batch, [place[label] for label in arrow_labels(labels)]))
     return arrays if reader.multioutput else arrays[0]
 
 
-def _comparable(labels: NDArray[Any]) -> list[Any]:
+def arrow_labels(labels: NDArray[Any]) -> list[Any]:
     """Return labels as Arrow's are in Python: dates and times are Python's own."""
     return labels.tolist() if labels.dtype.kind in "mM" else python_labels(labels)
 

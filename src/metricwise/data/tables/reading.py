@@ -466,6 +466,10 @@ class _Files(TableReader):
                 raise
             self._check_unchanged(path)
             raise self._format.refusal(error, path) from None
+        except pa.ArrowMemoryError as error:
+            raise InvalidParameter(
+                "", problem=f"the file is damaged, or there is too little memory to read it: {error}", owner=path
+            ) from None
 
     def _check_unchanged(self, path: str) -> None:
         if _stamp(path) != self._stamps[path]:
@@ -527,7 +531,8 @@ class _Files(TableReader):
             return self._attempt(path, lambda _: next(batches, None))
         except ValueError:
             if self.has_texts:
-                self._check_texts(path, [name for name, numbers in columns.items() if numbers])
+                names = [name for name, numbers in columns.items() if numbers]
+                self._attempt(path, lambda path: self._check_texts(path, names))
             raise
 
     def _check_texts(self, path: str, names: list[str]) -> None:

@@ -1,0 +1,66 @@
+"""Files that are damaged, and labels of types that few tables have: a sentence, or the answer of arrays."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import metricwise as mw
+import worlds
+from metricwise.data.tables import formats
+
+STRATEGY = mw.Strategy(confusion="labels", recalibrate=False)
+DAYS = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="datetime64[D]")
+
+
+def rows_of_days(n=80):
+    eta, y = worlds.multiclass(n, [0.4, 0.7, 1.0], sharpen=2, seed=0)
+    return eta, pa.table({**{f"p_{day}": eta[:, k] for k, day in enumerate(DAYS)}, "day": DAYS[y]})
+
+
+def fit(data):
+    return mw.optimize(mw.Table(data, proba_prefix="p_"), "day", "accuracy", strategy=STRATEGY)
+
+
+def test_a_line_of_too_few_cells(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("p_a,p_b,day\n0.1,0.9,b\n0.8,0.2,a\n0.3,0.7")
+    with pytest.raises(mw.InvalidParameter, match=r"a\.csv: .*Expected 3 columns, got 2"):
+        fit(path)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_labels_that_python_cannot_hold(encoded):
+    late = pa.array([1_476_395_079, 0] * 10, pa.int32()).view(pa.date32())
+    column = late.dictionary_encode() if encoded else late
+    table = pa.table({"p_a": np.full(20, 0.25), "p_b": np.full(20, 0.75), "day": column})
+    with pytest.raises(
+        mw.InvalidParameter, match=r"the column 'day' must hold labels, got a value that cannot be read"
+    ):
+        fit(table)
+
+
+def test_a_file_that_asks_for_all_memory(tmp_path, monkeypatch):
+    path = tmp_path / "a.feather"
+    pa.feather.write_feather(rows_of_days()[1], str(path))
+
+    def allocate(*_):
+        raise pa.ArrowMemoryError("malloc of size 78437159010304 failed")
+
+    monkeypatch.setattr(formats.Feather, "schema", allocate)
+    with pytest.raises(
+        mw.InvalidParameter, match=r"the file is damaged, or there is too little memory to read it: mal"
+    ):
+        fit(path)
+
+
+def test_dates_from_table_to_table(tmp_path):
+    eta, table = rows_of_days()
+    pq.write_table(table, tmp_path / "a.parquet")
+    rule = fit(tmp_path / "a.parquet").rule
+    again = mw.Table(tmp_path / "a.parquet", proba_prefix="p_")
+    mw.predict_table(rule, again, tmp_path / "decided.feather", column="decision")
+    decided = pa.feather.read_table(tmp_path / "decided.feather")["decision"].to_numpy()
+    np.testing.assert_array_equal(decided, rule.predict(eta))

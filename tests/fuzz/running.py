@@ -1,0 +1,121 @@
+"""Runs cases for so many seconds, which all kinds share: in a process of their own, which may die of them.
+
+The parent keeps the results. A case that kills the process, or that never ends, is a fault; the next process goes on
+with the case behind it.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import resource
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from fuzz import results as records
+from fuzz.results import Results
+from fuzz.verdicts import MAX_CPU_SECONDS, Kind, Outcome, Verdict, examine
+
+MAX_WALL_SECONDS = 30 * MAX_CPU_SECONDS  # after which a process that does nothing is killed; machines are shared
+MAX_START_SECONDS = 600.0  # of a process, which imports every engine
+MAX_ADDRESS_SPACE = 1 << 35  # bytes, so that an input that asks for all memory is refused, not the machine's end
+WRITE_EVERY = 15.0  # seconds
+SAY_EVERY = 60.0
+
+
+def run(kinds: dict[str, Kind], results: Results, seconds: float, folder: Path, say: Callable[[str], None]) -> Results:
+    """Try inputs for so many seconds from the first on, and write the results as they come."""
+    supervisor = _Supervisor(kinds, results, seconds, folder, say)
+    while supervisor.seconds_left > 0:
+        supervisor.run_process()
+    records.write(results, folder, kinds)
+    return results
+
+
+class _Supervisor:
+    """Starts processes, and records what they report."""
+
+    def __init__(
+        self, kinds: dict[str, Kind], results: Results, seconds: float, folder: Path, say: Callable[[str], None]
+    ) -> None:
+        self.kinds, self.results, self.folder, self.say = kinds, results, folder, say
+        self.seconds, self.end = seconds, math.inf
+        self.written = self.said = time.monotonic()
+
+    @property
+    def seconds_left(self) -> float:
+        return self.end - time.monotonic()
+
+    def run_process(self) -> None:
+        """Run one process, to the end of the time or to its own."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        plan = {name: (count.inputs, count.seconds) for name, count in self.results.counts.items()}
+        process = context.Process(target=work, args=(theirs, self.results.seed, plan), daemon=True)
+        process.start()
+        theirs.close()
+        self.running: tuple[str, int] | None = None
+        try:
+            self.listen(ours)
+        except EOFError:
+            process.join()
+            self.record_death(f"kills the process: {_cause(process.exitcode)}")
+        finally:
+            process.kill()
+            process.join()
+            ours.close()
+
+    def listen(self, connection: Connection) -> None:
+        """Record what a process reports, until the time is over or a case does not end."""
+        limit = MAX_START_SECONDS
+        while self.seconds_left > 0:
+            if not connection.poll(min(limit, self.seconds_left)):
+                if self.seconds_left > 0:
+                    self.record_death(f"does not end within {limit:g} seconds")
+                return
+            message = connection.recv()
+            limit, self.end = MAX_WALL_SECONDS, min(self.end, time.monotonic() + self.seconds)
+            if isinstance(message, Outcome):
+                self.record(message)
+            self.running = None if isinstance(message, Outcome) else message
+
+    def record(self, outcome: Outcome) -> None:
+        self.results.add(outcome)
+        if outcome.verdict == Verdict.FAULT:
+            self.say(f"FAULT --kind '{outcome.kind}' --case {outcome.number}: {outcome.problem}")
+        now = time.monotonic()
+        if now - self.written > WRITE_EVERY:
+            records.write(self.results, self.folder, self.kinds)
+            self.written = now
+        if now - self.said > SAY_EVERY:
+            self.say(f"{self.results.inputs:,} inputs, {len(self.results.faults)} faults")
+            self.said = now
+
+    def record_death(self, problem: str) -> None:
+        if self.running is None:
+            raise RuntimeError(f"a process that ran no case {problem}")
+        self.record(Outcome(*self.running, Verdict.FAULT, 0.0, problem))
+
+
+def _cause(code: int | None) -> str:
+    return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+
+
+def work(connection: Connection, seed: int, plan: dict[str, tuple[int, float]]) -> None:
+    """Run cases until killed, always one of the kind that has had the least time."""
+    from fuzz.kinds import KINDS  # here, because it imports every engine
+
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, resource.RLIM_INFINITY))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    numbers = {name: number for name, (number, _) in plan.items()}
+    spent = {name: seconds for name, (_, seconds) in plan.items()}
+    while True:
+        name = min(spent, key=spent.__getitem__)
+        connection.send((name, numbers[name]))
+        outcome = examine(KINDS[name], seed, numbers[name])
+        connection.send(outcome)
+        numbers[name] += 1
+        spent[name] += outcome.seconds
