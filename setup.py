@@ -19,6 +19,11 @@ from setuptools.command.build_ext import build_ext
 KERNELS = "src/metricwise/kernels"
 # Products and sums are rounded one by one, as NumPy rounds them: the twins agree to the last row.
 FLAGS = {"unix": ["-O3", "-ffp-contract=off", "-std=c11"], "msvc": ["/O2", "/fp:precise", "/std:c11"]}
+# METRICWISE_BUILD=sanitized, for make test-sanitized: a wrong access or an overflow ends the process.
+SANITIZED = [
+    *("-O1", "-g", "-fno-omit-frame-pointer", "-ffp-contract=off", "-std=c11"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+]
 OPENMP = {"unix": (["-fopenmp"], ["-fopenmp"]), "msvc": (["/openmp"], [])}
 BUILD = os.environ.get("METRICWISE_BUILD") or "auto"
 NOTICE = """
@@ -44,8 +49,11 @@ class BuildKernels(build_ext):
     def build_extensions(self):
         kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
         compiling, linking = OPENMP[kind] if self._has_openmp(*OPENMP[kind]) else ([], [])
+        flags = FLAGS[kind]
+        if os.environ.get("METRICWISE_BUILD") == "sanitized":
+            flags, linking = SANITIZED, [*linking, "-fsanitize=address,undefined"]
         for extension in self.extensions:
-            extension.extra_compile_args += FLAGS[kind] + compiling
+            extension.extra_compile_args += flags + compiling
             extension.extra_link_args += linking
         self.built = []
         super().build_extensions()

@@ -84,6 +84,25 @@ def test_a_killed_apply_leaves_nothing(folder, number):
     assert sorted(path.name for path in folder.iterdir()) == sorted([*before, "written"])
 
 
+# A process that is interrupted when the file has its name, and before it has said so.
+LATE = """
+import os, signal, sys
+from pathlib import Path
+from metricwise.cli import main
+replace = Path.replace
+Path.replace = lambda self, target: (replace(self, target), os.kill(os.getpid(), signal.SIGINT))[0]
+main(sys.argv[1:])
+"""
+
+
+def test_an_interrupt_after_the_file_is_complete_says_that_it_is(folder):
+    words = ("apply", "rule.json", "rows.csv", "-o", "decisions.csv")
+    code, out, err = finish(start(*words, cwd=folder, command=[sys.executable, "-c", LATE]))
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == "metricwise: interrupted after decisions.csv had been written."
+    assert len((folder / "decisions.csv").read_text().splitlines()) == 61
+
+
 def test_a_process_that_is_killed_without_a_word_leaves_the_old_file(folder):
     (folder / "decisions.csv").write_text("old\n")
     words = ("apply", "rule.json", "rows.csv", "-o", "decisions.csv", "--force")

@@ -51,3 +51,15 @@ def test_options_mean_the_same(rows, monkeypatch):
     assert not (rows / "x.json").exists()
     # Decisions to the standard output, or as an array, are made in memory.
     assert done("apply", rows / "rule.json", table).out.count("\n") == 301
+
+
+@pytest.mark.parametrize("options", [[], ["--keep-all"], ["--keep", "p"], ["--proba", "p", "--keep-all"]])
+def test_apply_finds_the_columns_that_it_finds_in_small_tables(rows, options, monkeypatch):
+    p = np.random.default_rng(0).random(300)
+    pd.DataFrame({"id": np.arange(300), "p": p, "fraud": (p > 0.4).astype(int)}).to_parquet(rows / "one.parquet")
+    done("fit", rows / "one.parquet", "-t", "fraud", "--proba", "p", "-m", "f1", "-o", rows / "rule.json")
+    words = ["apply", rows / "rule.json", rows / "one.parquet", "--column", "decided", *options, "-o"]
+    done(*words, rows / "small.parquet")
+    monkeypatch.setattr(cli_rows, "MEMORY_LIMIT", 1000)
+    assert "in batches" in done(*words, rows / "big.parquet").err
+    pd.testing.assert_frame_equal(pd.read_parquet(rows / "big.parquet"), pd.read_parquet(rows / "small.parquet"))

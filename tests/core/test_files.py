@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metricwise.core.files import noting_writes
 from metricwise.core.losses import Loss
 from metricwise.rules import WeightedRule, load_rule
 
@@ -184,3 +185,30 @@ def test_a_folder_may_be_written_to_that_cannot_be_listed(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "scandir", refuse)
     rule_of("new").to_json(tmp_path / "rule.json")
     assert load_rule(tmp_path / "rule.json").metadata.metric == "new"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of files")
+def test_an_interrupt_at_once_after_the_file_was_made_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fcntl.flock", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        rule_of("new").to_json(tmp_path / "rule.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_was_written_is_noted_whenever_an_interrupt_comes(when, tmp_path, monkeypatch):
+    replace = Path.replace
+
+    def interrupted(self, target):
+        if when == "after":
+            replace(self, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with noting_writes() as writes, pytest.raises(KeyboardInterrupt):
+        rule_of("new").to_json(tmp_path / "rule.json")
+    assert writes.done() == ([tmp_path.resolve() / "rule.json"] if when == "after" else [])
+    assert [path.name for path in tmp_path.iterdir()] == (["rule.json"] if when == "after" else [])

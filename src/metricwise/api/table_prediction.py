@@ -163,7 +163,7 @@ def _decided_columns(
     reader, schema = open_table(table), rule.schema
     classes = [arrow_labels(labels) for labels in schema.classes]
     outputs = schema.output_names or ([None] if schema.n_outputs == 1 else names)
-    columns = rule_columns(reader, table, outputs, classes, keep, graded=rule.schema.input.graded)
+    columns = rule_columns(reader, table, outputs, classes, graded=rule.schema.input.graded)
     return _decided(rule, columns, keep, names, reader, table.memory_limit), reader.title
 
 

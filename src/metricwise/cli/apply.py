@@ -127,9 +127,9 @@ def _apply_in_batches(
     """Decide about a table that does not fit in memory."""
     from ..api.table_prediction import predict_table
     from ..data.tables.reading import open_table
-    from .rows import table_of_options, target_names
+    from .rows import table_of_rule, target_names
 
-    opened, names = table_of_options(table, columns), decisions.column or target_names(rule)
+    opened, names = table_of_rule(table, rule, columns), decisions.column or target_names(rule)
     kept = list(dict.fromkeys([*(open_table(opened).names if decisions.keep_all else ()), *(decisions.keep or [])]))
     n_rows = predict_table(rule, opened, output, keep=kept, column=names, force=force)
     if json:

@@ -9,9 +9,11 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ..core.errors import Refusal
+from ..core.files import noting_writes
 from .options import in_options, with_options
 from .printing import note
 
@@ -42,18 +44,25 @@ def guarded(call: Callable[[], Any]) -> int:
     -------
     int
     """
-    with _stopped_by_signals(), warnings.catch_warnings():
+    with noting_writes() as writes, _stopped_by_signals(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of libraries are for programmers
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _warn
         try:
             return int(call() or OK)
         except _StoppedError:
-            return _fail("interrupted; nothing was written.", BAD_INPUT)
+            return _fail(_interrupted(writes.done()), BAD_INPUT)
         except Exception as error:
             if os.environ.get(_TRACEBACK):
                 traceback.print_exc()
             return _fail(*_sentence(error))
+
+
+def _interrupted(written: list[Path]) -> str:
+    """Say that a command was stopped, and which files it had replaced by then."""
+    if not written:
+        return "interrupted; nothing was written."
+    return f"interrupted after {' and '.join(path.name for path in written)} had been written."
 
 
 def _fail(text: str, code: int) -> int:

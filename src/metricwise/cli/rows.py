@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ __all__ = [
     "part_columns",
     "read_parts_for_rule",
     "table_of_options",
+    "table_of_rule",
     "target_names",
 ]
 
@@ -115,6 +116,16 @@ def in_batches(path: str, output: str | None = None) -> bool:
 def table_of_options(path: str, columns: ColumnOptions, prefix: str | None = None) -> Table:
     """Return the table that is read in batches."""
     return Table(path, prefix if prefix is not None else columns.proba_prefix, columns.proba, columns.separator)
+
+
+def table_of_rule(path: str, rule: Any, columns: ColumnOptions) -> Table:
+    """Return the table that a rule decides in batches, by the single columns that it was fitted to if it was."""
+    table, stored = table_of_options(path, columns), _stored_columns(rule)
+    names = [output.columns[0] for output in stored if output.single]
+    options = columns.proba is not None or columns.proba_prefix is not None
+    if options or not stored or len(names) < len(stored) or not set(names) <= set(open_table(table).names):
+        return table
+    return replace(table, proba=names)
 
 
 # ------------------------------------------------------------------------------------------------------------ labels

@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +20,7 @@ if _HAS_LOCKS:
 
 _STREAMS = {"stdin": 0, "stdout": 1, "stderr": 2}
 _NAME_KEPT = 40  # characters; names have at most 255 bytes
+_WRITES: ContextVar[Writes | None] = ContextVar("_WRITES", default=None)  # where files that are replaced are noted
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -67,6 +69,35 @@ def _write_stream(stream: int, content: bytes) -> None:
         file.write(content)
 
 
+class Writes:
+    """Files that are about to be replaced, and the new ones: which were, is looked up when it is asked.
+
+    An interrupt may come at any moment, also between a deed and the note that it is done.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Path, os.stat_result]] = []
+
+    def announce(self, path: Path, new: os.stat_result) -> None:
+        """Note that a file is about to take the place of another."""
+        self._pairs.append((path, new))
+
+    def done(self) -> list[Path]:
+        """Return the files that were replaced."""
+        return [path for path, new in self._pairs if path.exists() and os.path.samestat(path.stat(), new)]
+
+
+@contextmanager
+def noting_writes() -> Iterator[Writes]:
+    """Note the files that are replaced meanwhile, so that who is interrupted can say what was written."""
+    writes = Writes()
+    token = _WRITES.set(writes)
+    try:
+        yield writes
+    finally:
+        _WRITES.reset(token)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` once it is complete; a failure leaves the old one, and nothing else.
@@ -79,22 +110,30 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         old = None
     _remove_abandoned(path)
-    # At no time can more people read the new file than could read the old one.
-    temporary, file = _locked_file(path, 0o666 if old is None else 0o600)
-    try:
-        with file:
+    temporary = path.with_name(f"{_unfinished(path)}{secrets.token_hex(8)}.tmp")
+    try:  # from here on, because an interrupt may come at once after the file was made
+        # At no time can more people read the new file than could read the old one.
+        with _locked_file(temporary, 0o666 if old is None else 0o600) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if old is not None:
                 _pass_on(old, temporary)
             if _HAS_LOCKS:  # else an open file cannot be renamed
-                temporary.replace(path)
+                _rename(temporary, path)
         if not _HAS_LOCKS:
-            temporary.replace(path)
+            _rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    """Put a complete file in the place of `path`."""
+    writes = _WRITES.get()
+    if writes is not None:
+        writes.announce(path, temporary.stat())
+    temporary.replace(path)
 
 
 def _unfinished(path: Path) -> str:
@@ -102,15 +141,18 @@ def _unfinished(path: Path) -> str:
     return f".{path.name[:_NAME_KEPT]}."
 
 
-def _locked_file(path: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """Create an empty file beside a path, and lock it."""
+def _locked_file(temporary: Path, mode: int) -> BinaryIO:
+    """Create an empty file, and lock it."""
     while True:
-        temporary = path.with_name(f"{_unfinished(path)}{secrets.token_hex(8)}.tmp")
         file = open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # handed on
-        if _lock(file) is False or not temporary.exists():  # taken for abandoned before it was locked
+        try:
+            if _lock(file) is not False and temporary.exists():
+                return file
+        except BaseException:
             file.close()
-            continue
-        return temporary, file
+            raise
+        file.close()  # taken for abandoned before it was locked, and removed
+        temporary.unlink(missing_ok=True)
 
 
 def _lock(file: BinaryIO) -> bool | None:

@@ -199,6 +199,8 @@ cdef Py_ssize_t _LEAST_WORK = 1 << 19  # below this a pass is over before anothe
 cdef Py_ssize_t _LARGEST_TABLE = 1 << 14  # entries; beyond, changes are computed one by one
 cdef Py_ssize_t _TOGETHER = 8  # outputs that a thread takes at a time: their float64 fill a line of the cache
 cdef Py_ssize_t _SIDE_BY_SIDE = 1024  # bytes that are counted together
+cdef Py_ssize_t _MOST_COUNTED = <Py_ssize_t> 1 << 31  # rows that are counted in numbers of 32 bits
+cdef int64_t _MOST_THRESHOLDS = <int64_t> 1 << 31  # of a label, whose positions are kept in 32 bits
 cdef bint _forked = False
 
 

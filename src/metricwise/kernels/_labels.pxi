@@ -388,6 +388,8 @@ def label_sweep(block):
     cdef int64_t[::1] begins = label_ptr
     with nogil:
         mw_label_true(&labels.source, 0, labels.rows, &begins[0] + 1)
+    if label_ptr.max() >= _MOST_THRESHOLDS:
+        return _numpy.label_sweep(block)
     np.cumsum(label_ptr, out=label_ptr)
     cdef int64_t[::1] following = label_ptr.copy()
     cdef Py_ssize_t n_thresholds = label_ptr[n_labels]

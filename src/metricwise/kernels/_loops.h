@@ -32,9 +32,9 @@ static void mw_work_alone(void) {}
  * the processor (addresses are compared by their last twelve bits first). */
 #define MW_STEP (MW_ROWS + 8)
 
-/* glibc's loader can choose among clones; elsewhere the baseline is what there is. */
+/* glibc's loader can choose among clones; elsewhere, and where a sanitizer looks on, the baseline is what there is. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    __GNUC__ >= 12
+    __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
 #define MW_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define MW_CLONES

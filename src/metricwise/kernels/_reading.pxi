@@ -143,6 +143,8 @@ cdef bint _tally_bytes(const Source *source, Py_ssize_t begin, Py_ssize_t end, i
     cdef int32_t *pair
     if not alone and (source.output_step != 1 or source.outputs < 8):
         return False
+    if end - begin >= _MOST_COUNTED:
+        return False
     pair = <int32_t *> calloc(2 * width, sizeof(int32_t))
     if pair == NULL:
         return False

@@ -259,11 +259,10 @@ def rule_columns(
     table: Table,
     names: Sequence[str | None],
     classes: Sequence[list[Any]],
-    others: Sequence[str],
     *,
     graded: bool = False,
 ) -> list[ProbabilityColumns]:
-    """Return the columns that a rule decides by, among those that are not `others`.
+    """Return the columns that a rule decides by.
 
     Parameters
     ----------
@@ -273,14 +272,13 @@ def rule_columns(
         Names of the rule's outputs.
     classes : sequence of M lists
         Their classes, the positive one of two last.
-    others : sequence of str
     graded : bool, default=False
         Whether the rule takes one score for more than two classes.
     """
     outputs = [
         OutputLabels(name, labels, labels, labels[1], graded) for name, labels in zip(names, classes, strict=True)
     ]
-    return _probability_columns(reader, table, outputs, others, of_rule=True)
+    return _probability_columns(reader, table, outputs, (), of_rule=True)
 
 
 def _probability_columns(
