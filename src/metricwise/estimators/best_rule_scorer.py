@@ -13,9 +13,9 @@ from ..core.errors import InvalidParameter, entry_point
 from ..data.labels import observed_labels
 from ..data.row_spec import RowSpec
 from ..goals.spec import GoalSpec
+from ._joined_classes import joined_classes
 from ._responses import RESPONSES, Response, fitted_classes
 from ._targets import Target, declared_classes
-from .scoring import joined_classes
 
 __all__ = ["BestRuleScorer"]
 

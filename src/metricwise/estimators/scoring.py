@@ -18,19 +18,20 @@ from ..data.labels import observed_labels, read_pair
 from ..data.row_spec import RowSpec
 from ..data.weights import read_sample_weight
 from ..evaluation.labels import label_value, refuse_for_labels
-from ..goals.for_outputs import MetricSpec, are_for_outputs, check_macro, resolve_outputs
+from ..goals.for_outputs import MetricSpec, check_macro, resolve_outputs
 from ..goals.spec import GoalSpec
 from ..metrics.abstention import Abstention, read_abstain
 from ..metrics.base import Metric
 from ..metrics.functions import function_name
 from ..metrics.label_metrics import LabelMetric, read_label_metric
-from ..metrics.naming import positive_places, same_classes
+from ..metrics.naming import positive_places
 from ..metrics.of_labels import label_of_abstentions
 from ..metrics.recognised import unwrap
 from ..metrics.resolution import KINDS, resolve, to_maximise
 from ..metrics.scales import check_order_agrees, in_order
+from ._joined_classes import joined_classes
 
-__all__ = ["LabelScore", "joined_classes", "make_scorer", "refuse_early", "score_label_sets", "score_labels"]
+__all__ = ["LabelScore", "make_scorer", "refuse_early", "score_label_sets", "score_labels"]
 
 _RESPONSES = ("auto", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -239,24 +240,6 @@ def score_labels(
 def score_label_sets(goal: GoalSpec, y: Any, predicted: Any, sample_weight: Any) -> float:
     """Return a metric of indicator matrices, sparse or dense."""
     return label_value(goal, y, predicted, sample_weight)
-
-
-def joined_classes(
-    classes: tuple[NDArray[Any], ...], observed: tuple[NDArray[Any], ...], goal: GoalSpec
-) -> list[NDArray[Any]]:
-    """Return the classes of each output and those observed in it; outputs that a goal pools share theirs."""
-    pools = goal.average != "macro" and not are_for_outputs(goal.metric)
-    if pools and same_classes(classes):
-        pooled = [label for labels in observed for label in labels.tolist()]
-        return [_joined(classes[0], pooled)] * len(classes)
-    return [_joined(labels, others.tolist()) for labels, others in zip(classes, observed, strict=True)]
-
-
-def _joined(classes: NDArray[Any], observed: list[Any]) -> NDArray[Any]:
-    """Return the classes with the observed ones that are not among them, in order."""
-    if set(observed) <= set(classes.tolist()):
-        return classes
-    return observed_labels([*classes.tolist(), *observed]).classes[0]
 
 
 def _is_of_rows(metric: Any) -> bool:
