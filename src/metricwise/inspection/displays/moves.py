@@ -111,11 +111,9 @@ class MovesDisplay(RowsDisplay):
         self
         """
         flows, rest = self.flows[:max_bars], self.flows[max_bars:]
-        width = _LEGEND_WIDTHS[self.moves.expected] + INCHES_PER_LETTER * max(
-            (len(flow.name) for flow in flows), default=0
-        )
-        height = 1.5 + 0.36 * max(len(flows), 2)
-        self.figure_, self.ax_ = new_axes(ax, figsize=(width, height))
+        longest = max((len(flow.name) for flow in flows), default=0)
+        size = (_LEGEND_WIDTHS[self.moves.expected] + INCHES_PER_LETTER * longest, 1.5 + 0.36 * max(len(flows), 2))
+        self.figure_, self.ax_ = new_axes(ax, figsize=size)
         ax, place = self.ax_, np.arange(len(flows))
         left = np.zeros(len(flows))
         said = "expected " if self.moves.expected else ""
