@@ -19,7 +19,7 @@ ON_PACKAGE_PAGE = (
 )  # also shown elsewhere than beside the files they name
 MADE = ("_build", "examples", "api/generated")  # by Sphinx, while it builds
 PAGES = [
-    *(ROOT / name for name in (*ON_PACKAGE_PAGE, "ARCHITECTURE.md")),
+    *(ROOT / name for name in (*ON_PACKAGE_PAGE, "ARCHITECTURE.md", "RELEASING.md", "SECURITY.md")),
     *(path for path in sorted(DOCS.rglob("*.md")) if not path.relative_to(DOCS).as_posix().startswith(MADE)),
 ]
 
