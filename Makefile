@@ -102,6 +102,8 @@ test-torch test-catboost: test-%:
 	else echo "$@: skipped, because $* could not be installed"; fi
 
 # Python 3.11, because older versions have no wheels for later ones. METRICWISE_TESTS=quick: the versions vary, not the examples.
+# Old versions warn of new ones of what they use themselves.
+OF_OTHERS := $(addprefix -W default::,DeprecationWarning FutureWarning PendingDeprecationWarning)
 OLDEST := $(addprefix tests/,api cli core data estimators evaluation export fitting goals inference inspection kernels metrics monitoring oracles rules solvers theory laws/test_engines.py laws/test_exports.py)
 OLDEST_PYTHON ?= python3.11
 
@@ -110,7 +112,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython
 	.venv-oldest/bin/python -m pip install --quiet --only-binary :all: -c constraints-oldest.txt --group test
 	.venv-oldest/bin/python -m pip install --quiet -c constraints-oldest.txt --no-build-isolation -e '.[all]'
-	METRICWISE_TESTS=quick .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not docs" $(OLDEST)
+	METRICWISE_TESTS=quick .venv-oldest/bin/python -m pytest -n $(WORKERS) --dist worksteal $(OF_OTHERS) -m "not slow and not docs" $(OLDEST)
 
 # ------------------------------------------------------------------------------------------------------------ packages
 
@@ -134,7 +136,7 @@ dist: $(DIST_STAMP)
 	for python in $(FOUND); do \
 		METRICWISE_BUILD=compiled $$python -m pip wheel --quiet --no-deps --no-cache-dir --wheel-dir dist/built dist/*.tar.gz || exit 1; \
 	done
-	for wheel in dist/built/*.whl; do PATH=$(CURDIR)/$(DIST):$$PATH auditwheel repair --wheel-dir dist $$wheel || exit 1; done
+	for wheel in dist/built/*.whl; do PATH=$(CURDIR)/$(DIST):$$PATH auditwheel repair --strip --wheel-dir dist $$wheel || exit 1; done
 	rm -rf dist/built
 	CC=false $(PYTHON) -m pip wheel --verbose --no-deps --no-cache-dir --wheel-dir dist/without_compiler dist/*.tar.gz > dist/without_compiler.log 2>&1
 	grep "THE COMPILED KERNELS ARE NOT BUILT" dist/without_compiler.log
@@ -197,7 +199,7 @@ lint-workflows: $(STAMP)
 
 audit: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group workflows
-	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	$(BIN)/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix

@@ -28,9 +28,10 @@ OPENMP = {"unix": (["-fopenmp"], ["-fopenmp"]), "msvc": (["/openmp"], [])}
 BUILD = os.environ.get("METRICWISE_BUILD") or "auto"
 NOTICE = """
 *******************************************************************************
-metricwise: THE COMPILED KERNELS ARE NOT BUILT ({reason}).
+metricwise: THE COMPILED KERNELS ARE NOT BUILT.
 The package is complete, but the slower NumPy kernels will be used.
 Install a C compiler and Cython, and install metricwise again, for the others.
+Reason: {reason}
 *******************************************************************************
 
 """

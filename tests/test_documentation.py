@@ -17,7 +17,10 @@ HOSTS = ("//github.com/metricwise", "raw.githubusercontent.com", HOMEPAGE.partit
 SHOWN = ("console", "pycon", "text")  # languages of blocks that show output
 MADE = ("_build", "examples", "api/generated")  # by Sphinx, while it builds
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "RELEASING.md", "SECURITY.md")
+    ),
     *(path for path in sorted(DOCS.rglob("*.md")) if not path.relative_to(DOCS).as_posix().startswith(MADE)),
 ]
 

@@ -1,5 +1,6 @@
 """The source distribution is complete, versions agree, and workflows call what the Makefile has."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -69,6 +70,27 @@ def test_the_files_that_manifest_names_are_there():
     text = (ROOT / "MANIFEST.in").read_text(encoding="utf-8")
     named = [name for line in text.splitlines() if line.startswith("include ") for name in line.split()[1:]]
     assert [name for name in named if not list(ROOT.glob(name))] == []
+
+
+# --------------------------------------------------------------------------------------------------------------- setup
+
+
+def run_setup(build, *arguments):
+    pytest.importorskip("setuptools")
+    environment = os.environ | {"METRICWISE_BUILD": build}
+    command = [sys.executable, "setup.py", "--quiet", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_pure_package_compiles_nothing():
+    done = run_setup("pure", "--version")
+    assert (done.returncode, done.stdout.split()[-1]) == (0, mw.__version__)
+
+
+def test_a_build_of_another_kind_is_refused():
+    done = run_setup("fast", "--version")
+    assert done.returncode == 1
+    assert "METRICWISE_BUILD must be 'auto', 'compiled' or 'pure', got 'fast'." in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------------------ versions

@@ -38,6 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 import metricwise as mw
 from metricwise.estimators._per_output import fit_labels
 from problems import asking
+from sklearn_versions import needs_temperature
 
 LABELS = {"confusion": "labels", "recalibrate": False}
 EXPECTED = {"confusion": "expected", "recalibrate": False}
@@ -347,7 +348,7 @@ def test_what_is_not_fitted_is_refused(multiclass):
             mw.MetricOptimalClassifierCV(**settings).fit(*multiclass)
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", pytest.param("temperature", marks=needs_temperature)])
 def test_calibration_inside_the_folds(multiclass, method):
     X, y = multiclass
     y = np.array(["a", "b", "c"])[y]
@@ -369,6 +370,7 @@ def test_calibration_makes_probabilities_of_scores(multilabel):
         mw.MetricOptimalClassifierCV(LinearSVC(), response="predict_proba").fit(X, Y[:, 0])
 
 
+@needs_temperature
 def test_calibration_of_a_fitted_estimator(multiclass, multilabel):
     X, y = multiclass
     fitted = GaussianNB().fit(X[:200], y[:200])

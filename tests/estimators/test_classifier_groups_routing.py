@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metricwise as mw
+from sklearn_versions import needs_routed_scores
 
 QUICK = {"confidence": None, "cv": 3, "strategy": mw.Strategy(confusion="labels", recalibrate=False)}
 
@@ -73,6 +74,7 @@ def test_the_worst_group_is_scored_by_the_worst_group(data):
         model.fit(X, y)
 
 
+@needs_routed_scores
 @pytest.mark.usefixtures("routing")
 def test_pipelines_and_searches_route_groups(data):
     X, y, group = data

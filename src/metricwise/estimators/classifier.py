@@ -105,7 +105,7 @@ class MetricOptimalClassifierCV(RowCostClassifier):
         one, such as a float `cv`. A prefitted estimator is never refitted.
     calibration : {"sigmoid", "isotonic", "temperature"}, optional
         If given, the estimator is wrapped in :class:`~sklearn.calibration.CalibratedClassifierCV` with this method
-        inside each fold.
+        inside each fold. "temperature" requires scikit-learn 1.8.
     response : {"auto", "predict_proba", "predict_log_proba", "decision_function"}, default="auto"
         The method of the estimator whose values the rule decides by. "auto" is `predict_proba`, unless the estimator
         lacks it, or it ties more than 1 % of the out-of-fold rows that log-probabilities or the decision function tell
