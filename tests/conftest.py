@@ -44,7 +44,8 @@ def engine(request):
 TESTS = Path(__file__).parent
 PARTS = {
     "docs": ["docs"],
-    "slow": ["benchmarks", "data/sources/test_dask_cluster.py", "inspection/test_report_in_browser.py", "reproduction"],
+    "endurance": ["endurance"],
+    "slow": ["benchmarks", "endurance", "data/sources/test_dask_cluster.py", "inspection/test_report_in_browser.py", "reproduction"],
 }
 
 

@@ -1,4 +1,4 @@
-"""``python -m tests.sanitizers``: tests of the kernels, compiled with the sanitizers of addresses and of undefined behaviour.
+"""``python -m tests.sanitizers``: tests of kernels under the sanitizers of addresses and undefined behaviour.
 
 The package is copied to ``build/sanitized`` and its kernels are compiled there, by gcc and with
 ``METRICWISE_BUILD=sanitized`` (see setup.py); the ordinary ones stay as they are. The first wrong access, overflow,
@@ -85,7 +85,9 @@ def _environment() -> dict[str, str]:
     """Return the environment in which sanitized kernels are imported."""
     compiler = os.environ.get("CC", "gcc")
     libraries = [
-        subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         for name in ("libasan.so", "libubsan.so")
     ]
     return {
@@ -101,16 +103,32 @@ def _environment() -> dict[str, str]:
     }
 
 
+# A label that is no class: its count lies outside of the table of counts.
+OUTSIDE = """
+import numpy as np
+from metricwise import kernels
+block = kernels.Block(np.zeros((8, 1, 3)), np.array([3]), np.full((8, 1), {code}, dtype=np.int32))
+kernels.count_labels(block, [(np.zeros((1, 3)), np.zeros((1, 3)))])
+print(kernels._twins.__file__)
+"""
+
+
 def _check_kernels(environment: dict[str, str]) -> None:
-    """Make sure that the sanitized kernels are those that are imported, and that the sanitizers look on."""
-    code = (
-        "import ctypes, metricwise.kernels._compiled as kernels; "
-        "ctypes.CDLL(None).__asan_region_is_poisoned; ctypes.CDLL(None).__ubsan_handle_add_overflow; "
-        "print(kernels.__file__)"
+    """Make sure that the sanitized kernels are those that are imported, and that a wrong access is reported."""
+    right, wrong = (
+        subprocess.run(
+            [sys.executable, "-c", OUTSIDE.format(code=code)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for code in (2, 3)
     )
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    if not done.stdout.startswith(str(BUILD)):
-        raise SystemExit(f"The sanitized kernels are not in use: {done.stdout}{done.stderr}")
+    if not right.stdout.startswith(str(BUILD)):
+        raise SystemExit(f"The sanitized kernels are not in use: {right.stdout}{right.stderr}")
+    if wrong.returncode != REPORTED or "AddressSanitizer" not in wrong.stderr:
+        raise SystemExit(f"A wrong access is not reported: {wrong.stdout}{wrong.stderr}")
 
 
 def _run(part: str, paths: Sequence[str], environment: dict[str, str]) -> dict[str, object]:
@@ -137,7 +155,9 @@ def _fuzz(environment: dict[str, str]) -> dict[str, object]:
 def _row(part: str, passed: int, done: subprocess.CompletedProcess[str], seconds: float) -> dict[str, object]:
     said = done.stdout + done.stderr
     reports = len(re.findall(r"ERROR: AddressSanitizer|runtime error:", said))
-    _say(f"{part}: {passed} passed, {reports} reports of sanitizers, exit code {done.returncode}, {seconds:.0f} seconds.")
+    _say(
+        f"{part}: {passed} passed, {reports} reports of sanitizers, exit code {done.returncode}, {seconds:.0f} seconds."
+    )
     return {
         "part": part,
         "passed": passed,

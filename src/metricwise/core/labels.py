@@ -61,8 +61,8 @@ _KNOWN_PAIRS: tuple[set[Any], ...] = ({0, 1}, {-1, 1})  # False and True equal 0
 
 def is_masked(values: Any) -> bool:
     """Whether `values` is a masked array, found out without loading ``numpy.ma``, which takes longer than all of us."""
-    module = sys.modules.get("numpy.ma")
-    return module is not None and bool(module.isMaskedArray(values))
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)  # another thread may be importing it just now
+    return kind is not None and isinstance(values, kind)
 
 
 def has_masked(values: Any) -> bool:

@@ -6,6 +6,7 @@ One line on a terminal or in a notebook, which is overwritten and removed at the
 from __future__ import annotations
 
 import io
+import os
 import sys
 import threading
 import time
@@ -97,6 +98,11 @@ class Progress:
         if first is not None:
             first._look()
 
+    @classmethod
+    def _forget(cls) -> None:
+        """Begin anew in a forked child, in which the thread is not that may hold the lock or show a line."""
+        cls._first, cls._first_lock = None, threading.Lock()
+
     def _watch(self) -> None:
         """Show the line while a stage takes long and nobody ticks."""
         while not self._done.wait(_WATCH_INTERVAL):
@@ -122,6 +128,10 @@ class Progress:
         elif self._said != text:
             self._screen.show(f"{text} (stage {self._stage} of {self._n_stages}, {seconds:.0f} s)")
         self._said = text
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Progress._forget)
 
 
 class _Terminal:
