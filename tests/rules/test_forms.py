@@ -68,7 +68,10 @@ def test_any_other_loss_is_a_table():
     assert form.losses.tolist() == table
 
 
-def test_losses_near_the_largest_number_are_no_cut_points():
-    full = np.array([[[0.0, 1e308, -1e308], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]])
-    rule = mw.WeightedRule(Loss(full=full), ([1, 2, 3],))
+@pytest.mark.parametrize(
+    "table", [[[0, 1e308, -1e308], [1, 0, 1], [2, 1, 0]], [[0, 1, 4], [1, 0, 1], [-1e308, 1e308, 0]]]
+)
+def test_losses_near_the_largest_number_are_no_cut_points(table):
+    rule = of_table(table, LABELS)
+    assert not isinstance(form_of(rule, 0), CutPoints)
     assert isinstance(rule.describe(), str)

@@ -19,6 +19,7 @@ from .metadata import RuleMetadata, as_float
 FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of the largest loss: what differs by less is no difference
+_MAX_LOSS = 1e300  # of a rule by cut points: sums and differences of losses near the largest double overflow
 _LARGEST_LOSS = 1e300  # twice as much is still a number
 
 
@@ -169,10 +170,9 @@ def _cut_points(full: FloatArray, labels: list[Any]) -> CutPoints | None:
     quadratic kappa have it. Grades have no scale: they are the labels where these are numbers as far apart, else they
     go from 0 to K - 1.
     """
-    with np.errstate(over="ignore"):  # differences of losses near the largest double are infinite, and no cut points
-        steps = np.diff(full, axis=1)
-    if not np.isfinite(steps).all():
+    if np.abs(full).max() > _MAX_LOSS:
         return None
+    steps = np.diff(full, axis=1)
     cuts, grades = steps[0], steps[0, 0] - steps[:, 0]
     if not ((np.diff(grades) > 0).all() and (np.diff(cuts) > 0).all()):
         return None

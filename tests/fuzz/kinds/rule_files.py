@@ -1,6 +1,6 @@
 """Rule files of every kind, edited, joined, cut and damaged: a sentence, or a rule that is written, described and used.
 
-Where atheris is installed, `draw` mutates with it now and then; else the mutations are ours alone.
+Mutations are ours here; `python -m tests.fuzz.by_atheris` has those of libFuzzer, led by coverage.
 """
 
 from __future__ import annotations
@@ -90,27 +90,9 @@ def cut_off(text, rng):
     return text[: rng.integers(len(text))]
 
 
-def mutated_by_atheris(text, rng):
-    """The text with bytes changed by libFuzzer's mutations, where atheris is installed."""
-    atheris = import_atheris()
-    if atheris is None:
-        return damaged(text, rng)
-    content = text.encode()
-    return atheris.Mutate(content, 2 * len(content)).decode("utf-8", "replace")
-
-
-@cache
-def import_atheris():
-    try:
-        import atheris
-    except ImportError:
-        return None
-    return atheris if hasattr(atheris, "Mutate") else None
-
-
 # Mutations of JSON come first, while the text is JSON.
 OF_JSON = (edited, edited, renumbered, renumbered, joined, deepened)
-OF_TEXT = (damaged, cut_off, mutated_by_atheris)
+OF_TEXT = (damaged, cut_off)
 
 
 @dataclass
