@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         elif stage in MEASURES:
             _measure(stage, tasks, options)
         elif stage == "times":
-            report.write_times(times.measure(quick=options.quick), options.results)
+            (measured,) = in_processes(times.measure, [options.quick], 1)
+            report.write_times(measured, options.results)
         else:
             report.write(options.cache, options.results, options.page)
 

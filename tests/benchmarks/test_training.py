@@ -105,6 +105,10 @@ def test_from_models_to_the_page(study, monkeypatch, tmp_path):
     monkeypatch.setattr(study("values"), "metrics_of", lambda name, n_classes: ("balanced_accuracy",))
     monkeypatch.setattr(command, "in_processes", lambda work, tasks, jobs: map(work, tasks))
     monkeypatch.setattr(command, "NAMES", ("wine", "digits_eight"))
+    for name in ("predictions", "values"):
+        monkeypatch.setattr(study(name), "ROUNDS", (2, 4))
+    for name, number in {"TRIES": 1, "TRAINING_TRIES": 1, "N_ROUNDS": 3}.items():
+        monkeypatch.setattr(study("times"), name, number)
     page = tmp_path / "page.md"
     page.write_text("<!-- table: search -->\n<!-- end -->\n<!-- table: evaluation_times -->\n<!-- end -->\n")
     options = ["--cache", str(tmp_path), "--results", str(tmp_path), "--page", str(page), "--splits", "2", "--quick"]
