@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "xcolumns", "optimal-classification-cutoffs", "numba", "mapie")
+NOT_INSTALLED = "not installed"
 READERS: dict[str, Callable[[np.ndarray], Any]] = {"max": np.max, "dot": lambda x: np.dot(x, x), "sum": np.sum}
 
 
@@ -57,7 +58,7 @@ def installed(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED
 
 
 def kernels() -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..generalisation.report import renew
 from ..generalisation.statistics import p_below_zero
-from ..machine import facts
+from ..machine import NOT_INSTALLED, facts, installed
 from ..tables import table, write_csv, write_text
 from .choices import CELL, chosen, stopped
 from .configurations import WEIGHTED
@@ -275,7 +275,9 @@ def _varies(part: pd.DataFrame) -> bool:
 
 
 def _setting() -> str:
-    return table([{"what": key, "in this run": value} for key, value in facts().items()])
+    in_use = facts() | {"lightgbm": installed("lightgbm")}
+    lines = [{"what": key, "in this run": value} for key, value in in_use.items() if value != NOT_INSTALLED]
+    return table(lines)
 
 
 def _store(rows: pd.DataFrame, path: Path) -> None:
