@@ -23,6 +23,7 @@
 #   make bench   the benchmarks against other libraries; an hour or so of a quiet machine; the last two need METRICWISE_DATA
 #   make bench-life  a rule in use beside QuaPy, NannyML and MAPIE, in an environment of its own; half an hour; needs METRICWISE_DATA
 #   make bench-many-labels  very many labels beside xcolumns; hours; makes two of its sets, needs METRICWISE_DATA for two others
+#   make bench-training  configurations and rounds chosen by log loss, at argmax and at the best rule; an hour of one core; needs METRICWISE_DATA
 #   make reproduce  the paper's experiments, continued where they stopped; results in docs/reproduction
 
 PYTHON ?= python3
@@ -36,7 +37,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels reproduce install constraints clean
+.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels bench-training reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -233,6 +234,10 @@ bench-many-labels: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
 	$(BIN)/python -m benchmarks.many_labels data
 	$(BIN)/python -m benchmarks.many_labels all
+
+bench-training: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
+	$(BIN)/python -m benchmarks.training run --jobs $(WORKERS)
 
 # NannyML needs an older LightGBM than the tests, and Python below 3.13.
 bench-life:

@@ -21,6 +21,7 @@ import numpy as np
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "xcolumns", "optimal-classification-cutoffs", "numba", "mapie")
 NEW_APIS = {"optimal-classification-cutoffs": 2}  # first major version whose API is not the one that is called here
+NOT_INSTALLED = "not installed"
 READERS: dict[str, Callable[[np.ndarray], Any]] = {"max": np.max, "dot": lambda x: np.dot(x, x), "sum": np.sum}
 
 
@@ -69,7 +70,7 @@ def installed(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED
 
 
 def kernels() -> str:
