@@ -5,10 +5,10 @@
     python -m benchmarks.segments --only slopes    worlds by a part of their name; writes nothing
     python -m benchmarks.segments --tables         segments.md alone, from segments.csv
 
-A model gives the same logits z in all segments. In segment s the truth is softmax(a_s (z - m) + m + b_s), m the mean of
-z: base rates (b_s) and slopes (a_s) may differ, in all segments or in a few, or not at all (exchangeable). Rules are
-fitted to the rows of all segments and valued on fresh rows of the same segments, all together. Segments of less than
-two classes have argmax as their separate rule.
+A model gives the same logits z in all segments. In segment s the truth is softmax(a_s (z - m) + c_s |z - m| + m + b_s),
+m the mean of z: base rates (b_s), slopes (a_s) and bends (c_s) may differ, in all segments or in a few, or not at all
+(exchangeable). No temperature and bias can undo a bend. Rules are fitted to the rows of all segments and valued on fresh
+rows of the same segments, all together. Segments of less than two classes have argmax as their separate rule.
 
 The third column of differences is to the better of the two others in the same cell. A cell counts as worse if its mean
 difference is below -0.01 in a one-sided t-test over seeds, at 5 % after Holm's correction over all cells.
@@ -39,13 +39,14 @@ SEEDS = 20
 SEGMENTS = {30: 30, 100: 15, 300: 8, 1_000: 5, 3_000: 4}  # by rows of a segment
 NEW_ROWS = 40_000
 MARGIN, LEVEL = 0.01, 0.05
-BASE_SD, SLOPE_SD, OUTLIER, OUTLIERS = 0.8, 0.4, 2.0, 0.2
-WORLDS = {  # standard deviations of base rates and slopes, and the share of segments that differ
-    "exchangeable": (0.0, 0.0, 0.0),
-    "base rates": (BASE_SD, 0.0, 1.0),
-    "slopes": (0.0, SLOPE_SD, 1.0),
-    "both": (BASE_SD, SLOPE_SD, 1.0),
-    "few differ": (OUTLIER, 0.0, OUTLIERS),
+BASE_SD, SLOPE_SD, BEND_SD, OUTLIER, OUTLIERS = 0.8, 0.4, 0.4, 2.0, 0.2
+WORLDS = {  # standard deviations of base rates, slopes and bends, and the share of segments that differ
+    "exchangeable": (0.0, 0.0, 0.0, 0.0),
+    "base rates": (BASE_SD, 0.0, 0.0, 1.0),
+    "slopes": (0.0, SLOPE_SD, 0.0, 1.0),
+    "both": (BASE_SD, SLOPE_SD, 0.0, 1.0),
+    "few differ": (OUTLIER, 0.0, 0.0, OUTLIERS),
+    "bends": (0.0, 0.0, BEND_SD, 1.0),
 }
 METRICS = {"f1": "binary", "macro_f1": "macro"}  # with scikit-learn's average
 MEANS = {"f1": np.array([0.0, -3.0]), "macro_f1": np.array([1.0, 0.0, -0.5])}
@@ -57,18 +58,20 @@ IntArray = NDArray[np.intp]
 
 
 class Segments(NamedTuple):
-    """How the truth of S segments differs from the model: slopes (S,) and base rates (S, K)."""
+    """How the truth of S segments differs from the model: slopes and bends (S,), and base rates (S, K)."""
 
     slope: FloatArray
+    bend: FloatArray
     base: FloatArray
 
 
 def draw_segments(world: str, n_segments: int, n_classes: int, rng: np.random.Generator) -> Segments:
-    base_sd, slope_sd, share = WORLDS[world]
+    base_sd, slope_sd, bend_sd, share = WORLDS[world]
     differs = np.arange(n_segments) < np.ceil(share * n_segments)
     base = rng.normal(0, base_sd, (n_segments, n_classes)) * differs[:, None]
     slope = np.exp(rng.normal(0, slope_sd, n_segments) * differs)
-    return Segments(slope, base - base.mean(axis=1, keepdims=True) if n_classes > 2 else base * [0, 1])
+    bend = rng.normal(0, bend_sd, n_segments) * differs if bend_sd else np.zeros(n_segments)
+    return Segments(slope, bend, base - base.mean(axis=1, keepdims=True) if n_classes > 2 else base * [0, 1])
 
 
 def draw_rows(
@@ -79,7 +82,8 @@ def draw_rows(
     noise = rng.normal(0, SPREAD, (len(segment), len(mean)))
     if len(mean) == 2:
         noise[:, 0] = 0.0
-    truth = softmax(segments.slope[segment, None] * noise + mean + segments.base[segment])
+    moved = segments.slope[segment, None] * noise + segments.bend[segment, None] * np.abs(noise)
+    truth = softmax(moved + mean + segments.base[segment])
     y = (rng.random((len(segment), 1)) > truth.cumsum(axis=1)).sum(axis=1)
     return softmax(noise + mean), np.minimum(y, len(mean) - 1), segment
 
