@@ -528,12 +528,18 @@ class _Files(TableReader):
     def _next(self, path: str, columns: Mapping[str, bool], batches: Iterator[Any]) -> Any:
         """Return the next batch, None after the last; name the first cell of CSV that is no number."""
         try:
-            return self._attempt(path, lambda _: next(batches, None))
+            return self._attempt(path, lambda _: self._checked(next(batches, None)))
         except ValueError:
             if self.has_texts:
                 names = [name for name, numbers in columns.items() if numbers]
                 self._attempt(path, lambda path: self._check_texts(path, names))
             raise
+
+    def _checked(self, batch: Any) -> Any:
+        """Return a batch; one that is taken as it lies in the file is checked, so that damage is found before use."""
+        if batch is not None and self._format.is_memory:
+            batch.validate(full=True)
+        return batch
 
     def _check_texts(self, path: str, names: list[str]) -> None:
         pa, row = arrow(), 0
