@@ -51,6 +51,14 @@ def test_places_beyond_the_dictionary(tmp_path):
         fit(tmp_path / "a.feather")
 
 
+def test_names_of_columns_that_are_no_text(tmp_path):
+    path = tmp_path / "a.feather"
+    pa.feather.write_feather(rows_of_days()[1].append_column("héight", pa.array(np.zeros(80))), str(path))
+    path.write_bytes(path.read_bytes().replace("héight".encode(), b"h\xda\xdaight"))
+    with pytest.raises(mw.InvalidParameter, match=r"a\.feather: this is not a complete Feather file: .*can't decode"):
+        fit(path)
+
+
 def test_a_file_that_asks_for_all_memory(tmp_path, monkeypatch):
     path = tmp_path / "a.feather"
     pa.feather.write_feather(rows_of_days()[1], str(path))

@@ -448,7 +448,8 @@ class _Files(TableReader):
         self.title = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         self._stamps = {path: _stamp(path) for path in paths}
         self._schemas = {path: self._attempt(path, kind.schema) for path in paths}
-        self.names = _check_distinct(self._schemas[paths[0]].names, self.title)
+        names = [self._attempt(path, lambda path: self._schemas[path].names) for path in paths]  # decoded here
+        self.names = _check_distinct(names[0], self.title)
 
     def _attempt(self, path: str, read: Callable[[str], Any]) -> Any:
         """Return what `read` returns; errors of pyarrow become sentences about the file."""
