@@ -1,6 +1,6 @@
 """``python -m tests.fuzz``: try inputs of all kinds, each with a verdict: right, refused in a sentence, or a fault.
 
-python -m tests.fuzz                              an hour; goes on where the last run with this seed stopped
+python -m tests.fuzz                              an hour; tries faults again, and goes on where this seed stopped
 python -m tests.fuzz --seconds 60 --seed 7        for less, and other inputs
 python -m tests.fuzz --kind tables --kind texts   some kinds alone
 python -m tests.fuzz --kind arrays --case 12345   one input again, with its traceback

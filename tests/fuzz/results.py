@@ -10,7 +10,7 @@ import csv
 import platform
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +53,7 @@ class FaultRow:
     case: int
     problem: str
     input: str
+    mended: str = "no"
 
 
 @dataclass
@@ -64,9 +65,36 @@ class Results:
     faults: list[FaultRow] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:
-        self.counts[outcome.kind].add(outcome)
+        """Add an input, or a fault that was tried again."""
+        count = self.counts[outcome.kind]
+        if outcome.number < count.inputs:
+            self._settle(outcome)
+            return
+        count.add(outcome)
         if outcome.verdict == Verdict.FAULT:
             self.faults.append(FaultRow(outcome.kind, self.seed, outcome.number, outcome.problem, outcome.case))
+
+    def revoke(self, outcome: Outcome, problem: str) -> None:
+        """Count an input as a fault whose verdict was another."""
+        count = self.counts[outcome.kind]
+        if outcome.verdict != Verdict.FAULT:
+            setattr(count, outcome.verdict, getattr(count, outcome.verdict) - 1)
+            count.fault += 1
+            self.faults.append(FaultRow(outcome.kind, self.seed, outcome.number, problem, ""))
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Count a fault that is mended by its new verdict."""
+        at = next(i for i, row in enumerate(self.faults) if (row.kind, row.case) == (outcome.kind, outcome.number))
+        if outcome.verdict != Verdict.FAULT:
+            count = self.counts[outcome.kind]
+            count.fault -= 1
+            setattr(count, outcome.verdict, getattr(count, outcome.verdict) + 1)
+            self.faults[at] = replace(self.faults[at], mended="yes")
+
+    @property
+    def unmended(self) -> list[FaultRow]:
+        """Faults that are there still, as far as is known."""
+        return [row for row in self.faults if row.mended == "no"]
 
     @property
     def inputs(self) -> int:
@@ -86,7 +114,7 @@ def read(folder: Path, seed: int, kinds: Iterable[str]) -> Results:
             results.counts[row["kind"]] = Count(row["kind"], **numbers)
     for row in _rows(folder / FAULTS):
         if int(row["seed"]) == seed:
-            results.faults.append(FaultRow(row["kind"], seed, int(row["case"]), row["problem"], row["input"]))
+            results.faults.append(FaultRow(**{**row, "seed": seed, "case": int(row["case"])}))
     return results
 
 
@@ -126,8 +154,10 @@ def summary(results: Results, kinds: dict[str, Kind]) -> str:
         for name in ("inputs", "right", "refused", "fault")
     ]
     lines.append(f"| all | | {' | '.join(f'**{number:,}**' for number in total)} | {results.seconds:,.0f} |")
+    mended = len(results.faults) - len(results.unmended)
+    again = f" Of these inputs {mended} were faults at first, and are right or refused since." if mended else ""
     made = f"Made by `make fuzz`, seed {results.seed}, {time.strftime('%Y-%m-%d')}."
-    return "\n".join([*lines, "", f"{made} {_versions()}", ""])
+    return "\n".join([*lines, "", f"{made}{again} {_versions()}", ""])
 
 
 def _versions() -> str:

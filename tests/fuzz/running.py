@@ -6,10 +6,12 @@ with the case behind it.
 
 from __future__ import annotations
 
+import faulthandler
 import math
 import multiprocessing
 import resource
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -30,7 +32,8 @@ def run(kinds: dict[str, Kind], results: Results, seconds: float, folder: Path, 
     """Try inputs for so many seconds from the first on, and write the results as they come."""
     supervisor = _Supervisor(kinds, results, seconds, folder, say)
     while supervisor.seconds_left > 0:
-        supervisor.run_process()
+        with tempfile.TemporaryDirectory(prefix="metricwise-fuzz-") as place:  # processes are killed, and leave files
+            supervisor.run_process(place)
     records.write(results, folder, kinds)
     return results
 
@@ -43,21 +46,24 @@ class _Supervisor:
     ) -> None:
         self.kinds, self.results, self.folder, self.say = kinds, results, folder, say
         self.seconds, self.end = seconds, math.inf
+        self.again = [row for row in results.unmended if row.kind in results.counts]  # faults to try first
         self.written = self.said = time.monotonic()
 
     @property
     def seconds_left(self) -> float:
         return self.end - time.monotonic()
 
-    def run_process(self) -> None:
+    def run_process(self, place: str) -> None:
         """Run one process, to the end of the time or to its own."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         plan = {name: (count.inputs, count.seconds) for name, count in self.results.counts.items()}
-        process = context.Process(target=work, args=(theirs, self.results.seed, plan), daemon=True)
+        again = [(row.kind, row.case) for row in self.again]
+        process = context.Process(target=work, args=(theirs, self.results.seed, plan, again, place), daemon=True)
         process.start()
         theirs.close()
         self.running: tuple[str, int] | None = None
+        self.last: Outcome | None = None
         try:
             self.listen(ours)
         except EOFError:
@@ -80,7 +86,9 @@ class _Supervisor:
             limit, self.end = MAX_WALL_SECONDS, min(self.end, time.monotonic() + self.seconds)
             if isinstance(message, Outcome):
                 self.record(message)
+                self.last = message
             self.running = None if isinstance(message, Outcome) else message
+            self.again = [row for row in self.again if (row.kind, row.case) != message]
 
     def record(self, outcome: Outcome) -> None:
         self.results.add(outcome)
@@ -95,23 +103,35 @@ class _Supervisor:
             self.said = now
 
     def record_death(self, problem: str) -> None:
-        if self.running is None:
+        """Record a fault of the case that runs, or of the last one, whose threads may outlive its verdict."""
+        if self.running is not None:
+            self.record(Outcome(*self.running, Verdict.FAULT, 0.0, problem))
+        elif self.last is not None:
+            self.results.revoke(self.last, f"{problem}, after the verdict")
+            self.say(f"FAULT --kind '{self.last.kind}' --case {self.last.number}: {problem}, after the verdict")
+        else:
             raise RuntimeError(f"a process that ran no case {problem}")
-        self.record(Outcome(*self.running, Verdict.FAULT, 0.0, problem))
 
 
 def _cause(code: int | None) -> str:
     return signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
 
 
-def work(connection: Connection, seed: int, plan: dict[str, tuple[int, float]]) -> None:
-    """Run cases until killed, always one of the kind that has had the least time."""
+def work(
+    connection: Connection, seed: int, plan: dict[str, tuple[int, float]], again: list[tuple[str, int]], place: str
+) -> None:
+    """Run cases until killed: some again, then always one of the kind that has had the least time."""
     from fuzz.kinds import KINDS  # here, because it imports every engine
 
+    tempfile.tempdir = place
+    faulthandler.enable()  # where a process was that dies is on the standard error
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, resource.RLIM_INFINITY))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     numbers = {name: number for name, (number, _) in plan.items()}
     spent = {name: seconds for name, (_, seconds) in plan.items()}
+    for name, number in again:
+        connection.send((name, number))
+        connection.send(examine(KINDS[name], seed, number))
     while True:
         name = min(spent, key=spent.__getitem__)
         connection.send((name, numbers[name]))

@@ -131,6 +131,18 @@ def test_results_are_read_as_they_were_written(tmp_path):
     assert records.read(tmp_path, 4, KINDS).inputs == 0
 
 
+def test_a_fault_that_is_mended_is_counted_by_its_new_verdict(tmp_path):
+    results = records.read(tmp_path, 3, KINDS)
+    for number in range(3):
+        results.add(Outcome("texts", number, Verdict.FAULT, 0.25, "KeyError", "the input"))
+    results.add(Outcome("texts", 1, Verdict.REFUSED, 0.25))
+    results.add(Outcome("texts", 2, Verdict.FAULT, 0.25))
+    count = results.counts["texts"]
+    assert (count.inputs, count.refused, count.fault) == (3, 1, 2)
+    assert [row.case for row in results.unmended] == [0, 2]
+    assert "Of these inputs 1 were faults at first" in records.summary(results, KINDS)
+
+
 def test_one_input_is_tried_again(capsys):
     assert main(["--kind", "texts", "--case", "5"]) == 0
     assert re.match(r"texts 5: (right|refused) in", capsys.readouterr().out)
@@ -156,7 +168,7 @@ def test_a_process_that_dies_is_a_fault_of_its_input(tmp_path, monkeypatch):
     assert results.inputs > 4
 
 
-def die_at_three(connection, seed, plan):
+def die_at_three(connection, seed, plan, again, place):
     """As `work`, on cases that take no time, one of which kills the process."""
     (number, _) = plan["texts"]
     while True:

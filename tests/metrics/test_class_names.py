@@ -42,6 +42,11 @@ def test_words_need_no_quotes(label):
     assert read_name(f"f1[{label}]").label == label
 
 
+def test_a_number_beyond_all_doubles_is_no_class():
+    with pytest.raises(mw.InvalidParameter, match=r"must have a class that is a finite number at character 8"):
+        read_name("recall[1e999]")
+
+
 def test_a_refusal_is_one_line_whatever_the_class_holds():
     with pytest.raises(mw.InvalidParameter, match=r"quotes around a class that is not one word, 'on hold',") as caught:
         read_name("recall[on\nhold]")

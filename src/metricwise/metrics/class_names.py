@@ -6,6 +6,7 @@ names or classes there are.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -150,6 +151,8 @@ class Reader:
             return re.sub(r"\\(.)", r"\1", inside.group(1))
         number = NUMBER.match(self.text, self.at)
         if number is not None:
+            if math.isinf(float(number.group())):
+                raise self.error("a class that is a finite number")
             self.at = number.end()
             return int(number.group()) if re.fullmatch(r"[+-]?\d+", number.group()) else float(number.group())
         word = self.take(re.compile(r"\w+"), "a class: a word, a number, or anything in quotes")

@@ -42,6 +42,23 @@ def test_labels_that_python_cannot_hold(encoded):
         fit(table)
 
 
+def test_places_beyond_the_dictionary(tmp_path):
+    indices, names = pa.array([0, 1, 7, 1], pa.int8()), pa.array(["a", "b"])
+    column = pa.DictionaryArray.from_arrays(indices, names, safe=False)
+    table = pa.table({"p_a": np.full(4, 0.25), "p_b": np.full(4, 0.75), "day": column})
+    pa.feather.write_feather(table, str(tmp_path / "a.feather"), compression="uncompressed")
+    with pytest.raises(mw.InvalidParameter, match=r"a\.feather: this is not a complete Feather file: .*out of bounds"):
+        fit(tmp_path / "a.feather")
+
+
+def test_names_of_columns_that_are_no_text(tmp_path):
+    path = tmp_path / "a.feather"
+    pa.feather.write_feather(rows_of_days()[1].append_column("héight", pa.array(np.zeros(80))), str(path))
+    path.write_bytes(path.read_bytes().replace("héight".encode(), b"h\xda\xdaight"))
+    with pytest.raises(mw.InvalidParameter, match=r"a\.feather: this is not a complete Feather file: .*can't decode"):
+        fit(path)
+
+
 def test_a_file_that_asks_for_all_memory(tmp_path, monkeypatch):
     path = tmp_path / "a.feather"
     pa.feather.write_feather(rows_of_days()[1], str(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import datetime as dt
 import decimal
+import itertools
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ TYPES = (
     pa.string(),
     pa.dictionary(pa.int8(), pa.float64()),
 )
+NUMBERS = itertools.count()  # of files: a reader may hold one for longer than its case
 FORMATS = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-32")
 
@@ -88,12 +90,19 @@ class TableFile:
     changes: list
     separator: str | None
     refusable: bool
+    text: str = ""
 
     def __str__(self):
-        text = repr(self.path.read_bytes()) if self.path.suffix in (".csv", ".tsv") and self.path.exists() else ""
-        return f"{self.about}, {self.metric}, weighted {self.weight is not None}, changed: {self.changes}, {text}"
+        return f"{self.about}, {self.metric}, weighted {self.weight is not None}, changed: {self.changes}, {self.text}"
 
     def judge(self):
+        self.text = repr(self.path.read_bytes()) if self.path.suffix in (".csv", ".tsv") else ""
+        try:
+            return self.judge_file()
+        finally:
+            self.path.unlink()
+
+    def judge_file(self):
         table = mw.Table(str(self.path), proba_prefix="p_", separator=self.separator)
         weight = None if self.weight is None else "weight"
         solution = mw.optimize(table, TARGET, self.metric, sample_weight=weight, strategy=mw.Strategy(**LABELS))
@@ -257,7 +266,7 @@ def draw(rng):
     """Draw a table in a file."""
     names, eta, codes, weight, columns, about, usual = draw_columns(rng)
     suffix = str(rng.choice(FORMATS))
-    path, changes = folder() / f"rows{suffix}", []
+    path, changes = folder() / f"rows{next(NUMBERS)}{suffix}", []
     separator = ";" if suffix == ".csv" and rng.random() < 0.2 else None
     if rng.random() < 0.3:
         change = OF_COLUMNS[rng.integers(len(OF_COLUMNS))]

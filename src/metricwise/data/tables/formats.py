@@ -41,6 +41,8 @@ class FileFormat(ABC):
         Name in messages.
     has_texts : bool
         Whether all columns are text until they are read as numbers or labels.
+    is_memory : bool
+        Whether columns are taken as they lie in the file, unchecked.
 
     See Also
     --------
@@ -49,6 +51,7 @@ class FileFormat(ABC):
 
     title: str
     has_texts: bool = False
+    is_memory: bool = False
 
     @abstractmethod
     def schema(self, path: str) -> Any:
@@ -92,6 +95,7 @@ class Feather(FileFormat):
     """Feather files, which are Arrow's own."""
 
     title = "Feather"
+    is_memory = True
 
     def schema(self, path: str) -> Any:
         pa = arrow()

@@ -448,7 +448,8 @@ class _Files(TableReader):
         self.title = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         self._stamps = {path: _stamp(path) for path in paths}
         self._schemas = {path: self._attempt(path, kind.schema) for path in paths}
-        self.names = _check_distinct(self._schemas[paths[0]].names, self.title)
+        names = [self._attempt(path, lambda path: self._schemas[path].names) for path in paths]  # decoded here
+        self.names = _check_distinct(names[0], self.title)
 
     def _attempt(self, path: str, read: Callable[[str], Any]) -> Any:
         """Return what `read` returns; errors of pyarrow become sentences about the file."""
@@ -528,12 +529,18 @@ class _Files(TableReader):
     def _next(self, path: str, columns: Mapping[str, bool], batches: Iterator[Any]) -> Any:
         """Return the next batch, None after the last; name the first cell of CSV that is no number."""
         try:
-            return self._attempt(path, lambda _: next(batches, None))
+            return self._attempt(path, lambda _: self._checked(next(batches, None)))
         except ValueError:
             if self.has_texts:
                 names = [name for name, numbers in columns.items() if numbers]
                 self._attempt(path, lambda path: self._check_texts(path, names))
             raise
+
+    def _checked(self, batch: Any) -> Any:
+        """Return a batch; one that is taken as it lies in the file is checked, so that damage is found before use."""
+        if batch is not None and self._format.is_memory:
+            batch.validate(full=True)
+        return batch
 
     def _check_texts(self, path: str, names: list[str]) -> None:
         pa, row = arrow(), 0
