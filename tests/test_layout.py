@@ -10,7 +10,8 @@ import pytest
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "metricwise"
 AT_THE_TOP = {"test_dependencies.py", "test_documentation.py", "test_imports.py", "test_layout.py"}  # of the whole tree
-EXTRA = {"benchmarks", "docs", "endurance", "faults", "fuzz", "golden", "laws", "reproduction"}  # of no folder of the library
+# Of no folder of the library.
+EXTRA = {"benchmarks", "docs", "endurance", "faults", "fuzz", "golden", "laws", "reproduction"}
 
 
 def modules(folder):
