@@ -15,6 +15,8 @@
 #   make golden  all stored calls of tests/golden against their recordings, with both kernels
 #   make faults  seeds faults into copies of the tree and sees which tests notice; an hour or two
 #   make fuzz    inputs of all kinds, each with a verdict: right, refused or a fault; an hour, or make fuzz SECONDS=60
+#   make test-sanitized  kernels under the sanitizers of addresses and undefined behaviour, in a build of their own; some ten minutes
+#   make endurance  kills, interrupts, full disks, clusters in trouble, forks, threads, memory, arrays of 2^31 numbers; an hour or so
 #   make lint    format, lint, types, layers
 #   make lint-workflows  .github against GitHub's schemas, and actionlint where it can be installed
 #   make audit   known vulnerabilities of the pinned versions
@@ -37,7 +39,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels bench-training reproduce install constraints clean
+.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-sanitized endurance test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels bench-training reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -81,7 +83,7 @@ test-docs: $(STAMP)
 	$(PYTEST) -m "docs and not slow"
 
 # What makes no pass of its own need not run with both kernels: metrics, which are algebra, files, commands, pictures, pages.
-WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs export inspection reproduction laws/test_constraints.py laws/test_exports.py laws/test_metrics.py laws/test_metric_gradients.py \
+WITHOUT_PASSES := $(addprefix tests/,benchmarks cli docs endurance export inspection reproduction laws/test_constraints.py laws/test_exports.py laws/test_metrics.py laws/test_metric_gradients.py \
 	laws/test_metric_references.py api/test_versions.py data/sources/test_dask_cluster.py rules/test_weighted_serving.py api/test_solution_file.py \
 	test_dependencies.py test_documentation.py test_imports.py)
 
@@ -163,6 +165,14 @@ wheels: $(DIST_STAMP)
 # make check-version TAG=v0.1.0: what is published is what the tag says, and the changelog has a section for it.
 check-version:
 	$(PYTHON) tests/check_version.py "$(TAG)"
+
+# Built in build/sanitized, beside the ordinary kernels. `python -m tests.sanitizers --help` says how to run a part.
+test-sanitized: $(STAMP)
+	$(BIN)/python -m tests.sanitizers
+
+# Its counts are on the page "How it is tested". `python -m tests.endurance --help` says how to run a part.
+endurance: $(STAMP)
+	$(BIN)/python -m tests.endurance
 
 # What the calls gave when they were recorded: decisions, rules, numbers and sentences. `python -m tests.golden --help` says how to record.
 golden: $(STAMP)

@@ -45,7 +45,13 @@ TESTS = Path(__file__).parent
 PARTS = {
     "docs": ["docs"],
     "endurance": ["endurance"],
-    "slow": ["benchmarks", "endurance", "data/sources/test_dask_cluster.py", "inspection/test_report_in_browser.py", "reproduction"],
+    "slow": [
+        "benchmarks",
+        "data/sources/test_dask_cluster.py",
+        "endurance",
+        "inspection/test_report_in_browser.py",
+        "reproduction",
+    ],
 }
 
 

@@ -3,7 +3,7 @@
 python -m tests.endurance                all of it, with full numbers; half an hour or so
 python -m tests.endurance --only kills   a file of tests, test_kills.py; the other counts on the page stay
 
-The counts go to ``docs/how_it_is_tested/endurance.csv``, of which the tables of the page "How it is tested" are made.
+The counts go to results.csv and results.md beside this file, which the page "How it is tested" shows.
 Exit code 1: a test has failed.
 """
 
@@ -21,8 +21,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-PAGE = ROOT / "docs" / "how_it_is_tested"
-TABLE = PAGE / "endurance.csv"
+TABLE = FOLDER / "results.csv"
 COLUMNS = ("topic", "case", "count", "value")
 Row = tuple[str, str, str, str]
 
@@ -72,12 +71,11 @@ def merge(before: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
 
 def write(rows: Sequence[Row]) -> None:
     """Write the table of counts, and the part of the page that shows it."""
-    PAGE.mkdir(exist_ok=True)
     with TABLE.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(rows)
-    (PAGE / "endurance.md").write_text(page(rows), encoding="utf-8")
+    TABLE.with_suffix(".md").write_text(page(rows), encoding="utf-8")
 
 
 def page(rows: Sequence[Row]) -> str:

@@ -11,13 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from endurance.scale import record
+from endurance.scale import IS_FULL, record
 from metricwise import kernels
 
 MIN_MEMORY = 4 << 30  # bytes that must be free: pages of the file may be dropped at any time
 MIN_DISK = 12 << 30  # a file system without holes stores all of it
 ENTRIES = 1 << 31
 AROUND = (0, 12345, ENTRIES // 4 + 1, ENTRIES - 1, ENTRIES, ENTRIES + 1)
+
+
+in_full = pytest.mark.skipif(not IS_FULL, reason="left to make endurance")
 
 
 def free_memory():
@@ -55,6 +58,7 @@ def note(case, n_entries, begin):
     record("more than 2^31 numbers", case, numbers=n_entries, seconds=round(time.monotonic() - begin, 1), wrong=0)
 
 
+@in_full
 def test_counts_of_binary_outputs(sparse):
     """With labels, expected, and both in pieces."""
     n_rows = ENTRIES // 2 + 5
@@ -83,7 +87,8 @@ def test_counts_of_binary_outputs(sparse):
     note("count_expected", eta.size, begin)
 
 
-def test_decisions_and_checks_of_many_classes(sparse):
+@in_full
+def test_decisions_of_many_classes(sparse):
     n_classes = 1024
     n_rows = ENTRIES // n_classes + 3
     eta = sparse((n_rows, 1, n_classes), np.float32)
@@ -104,6 +109,7 @@ def test_labels_are_tallied(sparse):
     note("tally", codes.size, begin)
 
 
+@in_full
 def test_sums_and_counts_of_very_many_labels(sparse):
     n_labels = 4096
     n_rows = ENTRIES // n_labels + 1

@@ -6,7 +6,7 @@ misaligned read or shift ends the process, and the report of the sanitizer is pr
 itself does not free everything at its end.
 
 Exit code 1: a sanitizer or a test has found something. The counts are written to
-``docs/how_it_is_tested/sanitizers.csv``.
+results.csv and results.md beside this file, which the page "How it is tested" shows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "sanitized"
-RESULTS = ROOT / "docs" / "how_it_is_tested" / "sanitizers.csv"
+RESULTS = Path(__file__).with_name("results.csv")
 COPIED = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 # What is run: everything that calls kernels on arrays of all kinds, and a part of the fuzz.
 PARTS = {
@@ -32,7 +32,8 @@ PARTS = {
     "counts and walks of oracles": ["tests/oracles"],
     "fuzz": ["tests/fuzz"],
 }
-FUZZING = ROOT / "tests" / "fuzzing"  # run for FUZZ_SECONDS where it is there
+# The fuzz of arrays, as `make fuzz` draws them, where it is there.
+FUZZ = ROOT / "tests" / "fuzz" / "__main__.py"
 FUZZ_SECONDS = 60
 # A report of a sanitizer ends the process with this code.
 REPORTED = 99
@@ -49,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
     environment = _environment()
     _check_kernels(environment)
     rows = [_run(part, paths, environment) for part, paths in PARTS.items() if not options.only or part in options.only]
-    if FUZZING.is_dir() and not options.only:
+    if FUZZ.is_file() and not options.only:
         rows.append(_fuzz(environment))
     if not options.only:
         _write(rows)
@@ -143,13 +144,17 @@ def _run(part: str, paths: Sequence[str], environment: dict[str, str]) -> dict[s
 
 
 def _fuzz(environment: dict[str, str]) -> dict[str, object]:
-    """Run ``python -m tests.fuzzing`` for a while; what it counts is on its own page."""
+    """Try inputs of ``make fuzz`` that reach the kernels, for a while; returns a row of counts."""
     begin = time.monotonic()
-    command = [sys.executable, "-m", "tests.fuzzing", "--seconds", str(FUZZ_SECONDS)]
+    kinds = ["--kind", "arrays", "--kind", "engines"]
+    command = [sys.executable, "-m", "tests.fuzz", "--fresh", "--seconds", str(FUZZ_SECONDS), *kinds]
+    command += ["--output", str(BUILD / "fuzz")]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         _say(done.stdout[-20_000:] + done.stderr[-20_000:])
-    return _row(f"make fuzz, {FUZZ_SECONDS} seconds", 1, done, time.monotonic() - begin)
+    tried = re.search(r"([\d,]+) inputs in this run", done.stdout)
+    n_inputs = int(tried[1].replace(",", "")) if tried else 0
+    return _row(f"inputs of make fuzz, {FUZZ_SECONDS} seconds", n_inputs, done, time.monotonic() - begin)
 
 
 def _row(part: str, passed: int, done: subprocess.CompletedProcess[str], seconds: float) -> dict[str, object]:
@@ -168,11 +173,15 @@ def _row(part: str, passed: int, done: subprocess.CompletedProcess[str], seconds
 
 
 def _write(rows: Sequence[dict[str, object]]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
+    """Write the counts as CSV, and as a table in Markdown."""
+    names = list(rows[0])
     with RESULTS.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, names)
         writer.writeheader()
         writer.writerows(rows)
+    lines = [f"| {' | '.join(str(row[name]) for name in names)} |" for row in rows]
+    head = [f"| {' | '.join(names)} |", f"|---|{'--:|' * (len(names) - 1)}"]
+    RESULTS.with_suffix(".md").write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
