@@ -7,8 +7,8 @@
 
 A model gives the same logits z in all segments. In segment s the truth is softmax(a_s (z - m) + c_s |z - m| + m + b_s),
 m the mean of z: base rates (b_s), slopes (a_s) and bends (c_s) may differ, in all segments or in a few, or not at all
-(exchangeable). No temperature and bias can undo a bend. Rules are fitted to the rows of all segments and valued on fresh
-rows of the same segments, all together. Segments of less than two classes have argmax as their separate rule.
+(exchangeable). No temperature and bias can undo a bend. Rules are fitted to the rows of all segments and valued on
+fresh rows of the same segments, all together. Segments of less than two classes have argmax as their separate rule.
 
 The third column of differences is to the better of the two others in the same cell. A cell counts as worse if its mean
 difference is below -0.01 in a one-sided t-test over seeds, at 5 % after Holm's correction over all cells.
