@@ -116,3 +116,13 @@ def test_completion_knows_commands_and_metrics():
 
     assert "compare" in completed("metricwise")
     assert "quadratic_kappa" in completed("metricwise fit rows.csv --metric")
+
+
+def test_an_interrupt_before_the_command_has_begun(monkeypatch, capsys):
+    def interrupt(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("metricwise.cli.app.run", interrupt)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["versions"])
+    assert capsys.readouterr().err == "metricwise: interrupted.\n"

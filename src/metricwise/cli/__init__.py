@@ -34,11 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     options = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        code = _run(options)
+    except KeyboardInterrupt:  # before the command has begun, or after its end
+        sys.stderr.write("metricwise: interrupted.\n")
+        code = 2
+    if code:
+        sys.exit(code)
+
+
+def _run(options: Sequence[str]) -> int:
+    """Run a command, and return the exit code; without Typer, one of those that need nothing else."""
+    try:
         from .app import run
     except ImportError as error:
         if error.name != "typer":
             raise
         from .bare import run
-    code = run(options)
-    if code:
-        sys.exit(code)
+    return run(options)
