@@ -210,7 +210,6 @@ def test_labels_are_shown_as_they_are_written():
         resolve("f1", "binary", pos_label=days)
 
 
-
 def test_a_smallest_metric_hands_the_class_on():
     proba, y = fraud(np.linspace(0.05, 0.95, 60))
     open_end = mw.metrics.Minimum([mw.metrics.Accuracy(), mw.metrics.Recall()])
