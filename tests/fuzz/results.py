@@ -54,6 +54,7 @@ class FaultRow:
     problem: str
     input: str
     mended: str = "no"
+    died: str = "no"
 
 
 @dataclass
@@ -72,7 +73,9 @@ class Results:
             return
         count.add(outcome)
         if outcome.verdict == Verdict.FAULT:
-            self.faults.append(FaultRow(outcome.kind, self.seed, outcome.number, outcome.problem, outcome.case))
+            died = "yes" if outcome.died else "no"
+            place = (outcome.kind, self.seed, outcome.number)
+            self.faults.append(FaultRow(*place, outcome.problem, outcome.case, died=died))
 
     def revoke(self, outcome: Outcome, problem: str) -> None:
         """Count an input as a fault whose verdict was another."""
@@ -80,7 +83,7 @@ class Results:
         if outcome.verdict != Verdict.FAULT:
             setattr(count, outcome.verdict, getattr(count, outcome.verdict) - 1)
             count.fault += 1
-            self.faults.append(FaultRow(outcome.kind, self.seed, outcome.number, problem, ""))
+            self.faults.append(FaultRow(outcome.kind, self.seed, outcome.number, problem, "", died="yes"))
 
     def _settle(self, outcome: Outcome) -> None:
         """Count a fault that is mended by its new verdict."""
@@ -93,7 +96,7 @@ class Results:
 
     @property
     def unmended(self) -> list[FaultRow]:
-        """Faults that are there still, as far as is known."""
+        """Faults that are there still, as far as is known; the end of a process is not mended by another try."""
         return [row for row in self.faults if row.mended == "no"]
 
     @property

@@ -46,7 +46,9 @@ class _Supervisor:
     ) -> None:
         self.kinds, self.results, self.folder, self.say = kinds, results, folder, say
         self.seconds, self.end = seconds, math.inf
-        self.again = [row for row in results.unmended if row.kind in results.counts]  # faults to try first
+        self.again = [
+            row for row in results.unmended if row.kind in results.counts and row.died == "no"
+        ]  # faults to try first
         self.written = self.said = time.monotonic()
 
     @property
@@ -105,7 +107,7 @@ class _Supervisor:
     def record_death(self, problem: str) -> None:
         """Record a fault of the case that runs, or of the last one, whose threads may outlive its verdict."""
         if self.running is not None:
-            self.record(Outcome(*self.running, Verdict.FAULT, 0.0, problem))
+            self.record(Outcome(*self.running, Verdict.FAULT, 0.0, problem, died=True))
         elif self.last is not None:
             self.results.revoke(self.last, f"{problem}, after the verdict")
             self.say(f"FAULT --kind '{self.last.kind}' --case {self.last.number}: {problem}, after the verdict")

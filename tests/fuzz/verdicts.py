@@ -7,6 +7,7 @@ refused (`refusable`), and judges itself: `judge` returns a verdict, or raises w
 from __future__ import annotations
 
 import linecache
+import re
 import signal
 import tempfile
 import time
@@ -63,6 +64,7 @@ class Outcome:
     seconds: float
     problem: str = ""
     case: str = ""
+    died: bool = False  # with the process, whose memory an earlier input may have damaged
 
 
 class HangError(BaseException):
@@ -105,7 +107,7 @@ def assert_refusal(error: Refusal) -> None:
     """A refusal reads as a sentence does, without NumPy's scalars; further lines show where a text is wrong."""
     sentence = str(error.sentence)
     assert sentence.strip()[-1:] in (".", "?", ":"), f"no sentence: {error}"
-    assert "np." not in sentence, f"NumPy's scalars in a sentence: {error}"
+    assert not re.search(r"\bnp\.", sentence), f"NumPy's scalars in a sentence: {error}"
     assert "\n" not in sentence, f"lines in a sentence: {error}"
 
 
