@@ -214,6 +214,9 @@ def test_behind_a_classifier_of_another_opset(iris, opset):
     assert (decided == rule.predict(proba)).all()
 
 
+@pytest.mark.skipif(
+    tuple(map(int, onnx.__version__.split(".")[:2])) < (1, 22), reason="onnx crashes on this model before 1.22"
+)
 def test_an_opset_that_cannot_be_raised():
     value = onnx.helper.make_tensor_value_info("p", onnx.TensorProto.FLOAT, ["N", 3])
     upsample = onnx.helper.make_node("Scan", ["p"], ["q"])  # changed for good in opset 9

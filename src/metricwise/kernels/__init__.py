@@ -47,8 +47,9 @@ probabilities agree to rounding.
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from . import _numpy
 from ._block import Block, LabelBlock, LabelForm, LineArrays, LinkArrays
@@ -103,7 +104,7 @@ def _choose(choice: str) -> tuple[ModuleType, str]:
     if choice == "numpy":
         return _numpy, ""
     try:
-        from . import _compiled  # type: ignore[attr-defined]  # an extension module, which may not be there
+        compiled = import_module("._compiled", __name__)  # a statement would blame circular imports
     except ImportError as error:
         if choice == "compiled":
             raise ImportError(
@@ -111,7 +112,7 @@ def _choose(choice: str) -> tuple[ModuleType, str]:
                 "reinstall metricwise with a C compiler, or leave the variable unset."
             ) from error
         return _numpy, str(error)
-    return cast(ModuleType, _compiled), ""
+    return compiled, ""
 
 
 _twins, _why_not_compiled = _choose(os.environ.get(VARIABLE) or "auto")

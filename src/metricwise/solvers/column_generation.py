@@ -176,17 +176,18 @@ def _programme(vertices: FloatArray, n_parts: IntArray) -> tuple[FloatArray, Flo
     dual : ndarray of shape (G, P)
     """
     from scipy.optimize import linprog  # a tenth of a second to import: only who needs it pays
-    from scipy.sparse import block_diag
+    from scipy.sparse import block_diag, csc_array  # of arrays, not matrices: SciPy is giving these up
 
     n, n_groups, p = vertices.shape
     real = np.arange(p) < n_parts[:, None]
     # The columns of a group are the weights of its vertices and its least part; a row says that no part is less.
     blocks = [np.column_stack([-vertices[:, g, : n_parts[g]].T, np.ones(n_parts[g])]) for g in range(n_groups)]
+    sums = [np.append(np.ones(n), 0.0)[None]] * n_groups
     result = linprog(
         np.tile(np.append(np.zeros(n), -1.0), n_groups),
-        A_ub=blocks[0] if n_groups == 1 else block_diag(blocks, format="csc"),
+        A_ub=blocks[0] if n_groups == 1 else block_diag([csc_array(block) for block in blocks], format="csc"),
         b_ub=np.zeros(int(n_parts.sum())),
-        A_eq=(block_diag if n_groups > 1 else np.concatenate)([np.append(np.ones(n), 0.0)[None]] * n_groups),
+        A_eq=sums[0] if n_groups == 1 else block_diag([csc_array(row) for row in sums], format="csc"),
         b_eq=np.ones(n_groups),
         bounds=([(0, None)] * n + [(None, None)]) * n_groups,
         method="highs-ds",

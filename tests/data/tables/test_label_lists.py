@@ -116,8 +116,18 @@ def test_types_of_numbers(rows, index_type, value_type):
     assert (read.proba != proba).nnz == (read.y != y).nnz == 0
 
 
+def knows_list_views():
+    """Say whether pyarrow has more than the type: older versions cannot tell how large such an array is."""
+    try:
+        return pa.array([[1]], pa.list_view(pa.int8())).nbytes > 0
+    except pa.ArrowTypeError:
+        return False
+
+
 @pytest.mark.parametrize("kind", ["large_list", "fixed_size_list", "list_view"])
 def test_types_of_lists(kind):
+    if kind == "list_view" and not knows_list_views():
+        pytest.skip("this pyarrow does not know the size of list views")
     types = {
         "large_list": pa.large_list,
         "fixed_size_list": lambda inner: pa.list_(inner, 2),
