@@ -297,8 +297,15 @@ def segmented(rng: np.random.Generator, n: int) -> list[Case]:
     by_loss = mw.SegmentedRule(ordinal_rule, tuple(names[:3].tolist()), t, c)
     edges = np.array([rule.threshold for rule in by_threshold.parts])
     return [
-        Case("binary, p", "thresholds by segment", by_threshold, unit(rng, n, edges), ["p"], groups),
-        Case("multiclass", "full losses by segment", by_loss, simplex(rng, n, 3), ["p0", "p1", "p2"], groups),
+        Case("binary, p", "thresholds by segment, behind links", by_threshold, unit(rng, n, edges), ["p"], groups),
+        Case(
+            "multiclass",
+            "full losses by segment, behind links",
+            by_loss,
+            simplex(rng, n, 3),
+            ["p0", "p1", "p2"],
+            groups,
+        ),
     ]
 
 

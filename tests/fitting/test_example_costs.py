@@ -288,7 +288,7 @@ def test_files_are_checked():
         ({"abstain_label": 2}, "abstain_label must not be one of the classes"),
         (
             {"kind": "costs"},
-            "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', .* or 'label_sets', got",
+            "kind must be 'weighted', 'mixture', 'grouped', 'segmented', 'row_costs', .* or 'label_sets', got",
         ),
         ({"more": 1}, "must have only the fields"),
     ):

@@ -233,14 +233,15 @@ CORRUPTIONS = [
         WEIGHTED,
         ["kind"],
         "neural",
-        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points', 'labels' or 'label_sets', got "
-        "'neural'",
+        "kind must be 'weighted', 'mixture', 'grouped', 'segmented', 'row_costs', 'cut_points', 'labels' or "
+        "'label_sets', got 'neural'",
     ),
     (
         WEIGHTED,
         ["kind"],
         [],
-        "kind must be 'weighted', 'mixture', 'grouped', 'row_costs', 'cut_points', 'labels' or 'label_sets', got",
+        "kind must be 'weighted', 'mixture', 'grouped', 'segmented', 'row_costs', 'cut_points', 'labels' or "
+        "'label_sets', got",
     ),
     (WEIGHTED, ["loss"], ..., "the rule must have the field 'loss', got"),
     (WEIGHTED, ["extra"], 1, "the rule must have only the fields .* got also 'extra'"),

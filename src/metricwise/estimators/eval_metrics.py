@@ -93,11 +93,12 @@ def eval_metric(
     >>> from sklearn.model_selection import train_test_split
     >>> import metricwise as mw
     >>> X, X_valid, y, y_valid = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
-    >>> model = lightgbm.LGBMClassifier(n_estimators=200, metric="None", verbose=-1)
-    >>> by_metric = mw.eval_metric("mcc", "lightgbm")
+    >>> train, valid = lightgbm.Dataset(X, y), lightgbm.Dataset(X_valid, y_valid)
+    >>> params = {"objective": "binary", "metric": "None", "verbose": -1}
     >>> stop = lightgbm.early_stopping(20, verbose=False)
-    >>> model = model.fit(X, y, eval_set=[(X_valid, y_valid)], eval_metric=by_metric, callbacks=[stop])
-    >>> 0 < model.best_iteration_ < 200, list(model.best_score_["valid_0"])
+    >>> by_metric = mw.eval_metric("mcc", "lightgbm")
+    >>> model = lightgbm.train(params, train, 200, valid_sets=[valid], feval=by_metric, callbacks=[stop])
+    >>> 0 < model.best_iteration < 200, list(model.best_score["valid_0"])
     (True, ['best_mcc'])
     """
     if library not in tuple(_FORMS):

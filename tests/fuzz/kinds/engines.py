@@ -12,7 +12,7 @@ from fuzz import cases
 from fuzz.by_hypothesis import N_BYTES, run_property
 from fuzz.cases import TARGETS
 from fuzz.verdicts import Verdict
-from kernels import test_compiled as twins
+from kernels import twins
 from laws.engine_promises import check_agreement
 
 MAX_SEED = 1 << 40
