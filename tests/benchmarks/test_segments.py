@@ -10,7 +10,7 @@ def benchmark(load):
 
 
 def test_labels_follow_the_truth_of_their_segment(benchmark):
-    segments = benchmark.Segments(np.array([1.0, 0.5]), np.array([[0.0, 0.0], [0.0, 2.0]]))
+    segments = benchmark.Segments(np.array([1.0, 0.5]), np.zeros(2), np.array([[0.0, 0.0], [0.0, 2.0]]))
     p, y, segment = benchmark.draw_rows(segments, 100_000, np.array([0.0, -1.0]), np.random.default_rng(0))
     assert abs((y - p[:, 1])[segment == 0].mean()) < 0.005
     z = np.log(p[:, 1] / p[:, 0])[segment == 1]
