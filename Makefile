@@ -7,7 +7,8 @@
 #   make test-docs   the code of every page, of the README and of the gallery
 #   make test-slow   what takes longer: clusters, browser, benchmarks, experiments, all examples of every property,
 #                and all row passes of the NumPy kernels
-#   make test-torch, make test-catboost  rules as PyTorch modules, and models of CatBoost, in environments of their own
+#   make test-torch, make test-catboost, make test-spark  rules as PyTorch modules, models of CatBoost, and data frames of
+#                Spark, in environments of their own
 #   make test-oldest a part of the tests with the oldest versions that pyproject.toml declares, in an environment of its own
 #   make dist    source distribution and Linux wheels for every Python found, checked; in dist
 #   make test-dist   installs what make dist has built in fresh environments, and runs README's first example and the demo
@@ -39,7 +40,7 @@ KERNELS := $(wildcard $(addprefix src/metricwise/kernels/*.,pyx pxi h))
 # pytest keeps the test files that it has compiled, whatever the shell says: starting takes half as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-sanitized endurance test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels bench-training reproduce install constraints clean
+.PHONY: demo test test-library test-quick test-docs test-slow test-torch test-catboost test-spark test-sanitized endurance test-oldest dist test-dist wheels check-version golden faults fuzz lint lint-workflows audit format layers docs bench bench-life bench-many-labels bench-training reproduce install constraints clean
 
 install: $(STAMP)
 
@@ -92,11 +93,12 @@ test-slow: $(STAMP)
 	METRICWISE_TESTS=thorough $(PYTEST) -m "slow or hypothesis"
 	METRICWISE_KERNELS=numpy $(PYTEST) -m "not docs" $(addprefix --ignore=,$(WITHOUT_PASSES))
 
-# PyTorch and CatBoost are large: what needs them is tested in environments of their own, where they can be installed.
+# PyTorch, CatBoost and Spark are large: what needs them is tested in environments of their own, where they can be installed.
 TESTS_torch := tests/export/test_torch_module.py tests/export/test_torch_module_missing.py
+TESTS_spark := tests/data/sources/test_spark.py
 TESTS_catboost = -m catboost $(shell grep -rl --include='test_*.py' 'mark\.catboost' tests)
 
-test-torch test-catboost: test-%:
+test-torch test-catboost test-spark: test-%:
 	test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
 	@if .venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip setuptools cython && \
 		.venv-$*/bin/python -m pip install --quiet -c constraints.txt --group $*; then \
@@ -241,6 +243,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.scores
 	$(BIN)/python -m benchmarks.grades
 	$(BIN)/python -m benchmarks.segments
+	$(BIN)/python -m benchmarks.many_classes
 
 bench-many-labels: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench

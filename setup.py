@@ -3,7 +3,8 @@
 Without Cython, a C compiler or OpenMP the package installs all the same: without the first two it runs on NumPy, and
 without the last on one thread. ``metricwise.show_versions()`` says which, and the first call on many rows warns of
 NumPy kernels. The environment variable METRICWISE_BUILD changes that: with "pure" nothing is compiled, for a wheel that
-serves machines of any kind; with "compiled" a failure to compile is an error, as for wheels that are published.
+serves machines of any kind; with "compiled" a failure to compile is an error, as for wheels that are published; with
+"sanitized" too, and the kernels are those of ``make test-sanitized``.
 """
 
 import os
@@ -19,12 +20,13 @@ from setuptools.command.build_ext import build_ext
 KERNELS = "src/metricwise/kernels"
 # Products and sums are rounded one by one, as NumPy rounds them: the twins agree to the last row.
 FLAGS = {"unix": ["-O3", "-ffp-contract=off", "-std=c11"], "msvc": ["/O2", "/fp:precise", "/std:c11"]}
-# METRICWISE_BUILD=sanitized, for make test-sanitized: a wrong access or an overflow ends the process.
+# For make test-sanitized: a wrong access or an overflow ends the process.
 SANITIZED = [
     *("-O1", "-g", "-fno-omit-frame-pointer", "-ffp-contract=off", "-std=c11"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 ]
 OPENMP = {"unix": (["-fopenmp"], ["-fopenmp"]), "msvc": (["/openmp"], [])}
+BUILDS = ("auto", "compiled", "pure", "sanitized")
 BUILD = os.environ.get("METRICWISE_BUILD") or "auto"
 NOTICE = """
 *******************************************************************************
@@ -39,8 +41,8 @@ Reason: {reason}
 
 def give_up_compiling(reason):
     """Say that NumPy will serve, or raise an error if the compiled kernels were asked for."""
-    if BUILD == "compiled":
-        raise SystemExit(f"metricwise: METRICWISE_BUILD is 'compiled', but the kernels cannot be compiled ({reason}).")
+    if BUILD in ("compiled", "sanitized"):
+        raise SystemExit(f"metricwise: METRICWISE_BUILD is {BUILD!r}, but the kernels cannot be compiled ({reason}).")
     sys.stderr.write(NOTICE.format(reason=reason))
 
 
@@ -51,7 +53,7 @@ class BuildKernels(build_ext):
         kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
         compiling, linking = OPENMP[kind] if self._has_openmp(*OPENMP[kind]) else ([], [])
         flags = FLAGS[kind]
-        if os.environ.get("METRICWISE_BUILD") == "sanitized":
+        if BUILD == "sanitized":
             flags, linking = SANITIZED, [*linking, "-fsanitize=address,undefined"]
         for extension in self.extensions:
             extension.extra_compile_args += flags + compiling
@@ -84,8 +86,8 @@ class BuildKernels(build_ext):
 
 def extensions():
     """Return what is to be compiled: nothing, where that was not asked for or cannot be."""
-    if BUILD not in ("auto", "compiled", "pure"):
-        raise SystemExit(f"metricwise: METRICWISE_BUILD must be 'auto', 'compiled' or 'pure', got {BUILD!r}.")
+    if BUILD not in BUILDS:
+        raise SystemExit(f"metricwise: METRICWISE_BUILD must be one of {', '.join(BUILDS)}, got {BUILD!r}.")
     if BUILD == "pure":
         return []
     try:

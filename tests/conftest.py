@@ -48,6 +48,7 @@ PARTS = {
     "slow": [
         "benchmarks",
         "data/sources/test_dask_cluster.py",
+        "data/tables/test_queries_postgresql.py",
         "endurance",
         "inspection/test_report_in_browser.py",
         "reproduction",

@@ -20,7 +20,8 @@ from metricwise.data.arrays import PieceReader
 from metricwise.data.columns import ProbabilityColumns
 from metricwise.data.sources import tables
 from metricwise.data.sources.chunked import ChunkedSource
-from metricwise.data.sources.dask import DaskSource, call
+from metricwise.data.sources.dask import DaskSource
+from metricwise.data.sources.dask_tasks import call
 from metricwise.data.sources.memory import MemorySource
 from metricwise.data.tables.reading import Table, open_table
 from metricwise.oracles.counts import Counts
@@ -34,6 +35,7 @@ ENGINES = {
     "pieces": lambda n_rows: -(-n_rows // 3),
     "parquet": lambda n_rows: max(2, -(-n_rows // 3)),
     "dask": lambda n_rows: 1 if n_rows <= 8 else -(-n_rows // 3),
+    "spark": lambda n_rows: max(2, -(-n_rows // 3)),
 }
 
 
@@ -44,6 +46,8 @@ def source(rows, schema, engine="memory"):
         return on_disk(rows, schema, size(rows.n_rows))
     if engine == "dask":
         return on_dask(rows, schema, size(rows.n_rows))
+    if engine == "spark" and is_table(rows):
+        return on_spark(rows, schema, size(rows.n_rows))
     return whole if size is None else ChunkedSource.of(whole, size(whole.n_rows))
 
 
@@ -57,7 +61,30 @@ def is_table(rows):
 
 def on_disk(rows, schema, size):
     """Rows as a Parquet file that is read in batches."""
+    table, layout = as_table(rows)
     folder = Path(tempfile.mkdtemp())
+    pq.write_table(table, folder / "rows.parquet", row_group_size=size)
+    chunks = tables.TableChunks(open_table(Table(folder / "rows.parquet")), layout, rows.n_rows, size)
+    weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
+    return ChunkedSource(chunks, schema)
+
+
+def on_spark(rows, schema, size):
+    """Rows as partitions of a data frame of Spark, by the session in use."""
+    from metricwise.data.sources.spark import numbered_columns
+    from metricwise.data.sources.spark_reading import Reader, open_partitions
+    from spark_frames import as_frame
+
+    table, layout = as_table(rows)
+    frame = as_frame([table.slice(start, size) for start in range(0, rows.n_rows, size)])
+    reader = Reader(layout, max(1, size // 2))
+    return open_partitions(
+        numbered_columns(frame, layout.columns), reader, schema, rows.codes is not None, rows.weight is not None
+    )
+
+
+def as_table(rows):
+    """Rows as an Arrow table, and which of its columns is what."""
     n_classes = rows.proba.n_classes
     found, columns, targets = [], {}, []
     for m, k in enumerate(n_classes):
@@ -68,19 +95,15 @@ def on_disk(rows, schema, size):
         found.append(ProbabilityColumns(names, tuple(range(k))))
         if rows.codes is not None:
             columns[f"y{m}"] = pa.array(rows.codes[:, m], mask=rows.codes[:, m] < 0)
-            targets.append(tables._Target(f"y{m}", list(range(k)), None, None))
+            targets.append(tables.LabelColumn(f"y{m}", list(range(k)), None, None))
     if rows.weight is not None:
         columns["weight"] = rows.weight
-    path = folder / "rows.parquet"
-    pq.write_table(pa.table(columns), path, row_group_size=size)
     row_input = Input("logits", rows.proba.link) if rows.proba.of_logits else PROBABILITIES
     codes = replace(Schema.of_codes(n_classes), multioutput=True, input=row_input)
     reader = PieceReader(codes, True, None, None)
     weight = None if rows.weight is None else "weight"
-    layout = tables._Layout(reader, found, tuple(targets), weight, None, "rows")
-    chunks = tables.TableChunks(open_table(Table(path)), layout, rows.n_rows, size)
-    weakref.finalize(chunks, shutil.rmtree, folder, ignore_errors=True)
-    return ChunkedSource(chunks, schema)
+    layout = tables.BatchLayout(reader, found, tuple(targets), weight, None, "rows")
+    return pa.table(columns), layout
 
 
 def numbers_of(proba, m):

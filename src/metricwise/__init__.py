@@ -14,6 +14,7 @@ from ._version import __version__
 _HOME = {
     "optimize": "api.optimization",
     "Table": "data.tables.reading",
+    "Query": "data.tables.queries",
     "predict_table": "api.table_prediction",
     "evaluate": "evaluation",
     "estimate_shares": "monitoring.shares",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ from worlds import draw_codes
 
 SINGLE, MULTICLASS, OUTPUTS, MULTILABEL = "single column", "multiclass", "several outputs", "multilabel"
 KINDS = (SINGLE, MULTICLASS, OUTPUTS, MULTILABEL)
+
+# Versions of pandas before 3.1 read some numbers with an error in the last digit; later ones warn of the option.
+EXACTLY = {} if [int(part) for part in pd.__version__.split(".")[:2]] >= [3, 1] else {"float_precision": "round_trip"}
 
 
 def run(*words, stdin=None):
@@ -90,7 +94,9 @@ def write(frame, path):
 
 
 def read(path):
-    """Read a table with pandas, text as text."""
+    """Read a table with pandas, text as text and numbers exactly, as Arrow does."""
+    path = Path(path)
     if path.suffix in (".csv", ".tsv"):
-        return pd.read_csv(path, sep="," if path.suffix == ".csv" else "\t", dtype={"id": str})
+        separator = "," if path.suffix == ".csv" else "\t"
+        return pd.read_csv(path, sep=separator, dtype={"id": str}, **EXACTLY)
     return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_feather(path)

@@ -3,6 +3,7 @@
 import json
 import runpy
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -395,7 +396,7 @@ def test_export_to_sql_and_python_decide_alike(tmp_path, fitted):
         names = runpy.run_path(str(tmp_path / "rule.py"))
         assert names["decide_all"](arguments(kind, frame)[0].tolist()) == expected
         text = done("export", path, "--to", "sql", "--dialect", "sqlite", "-o", "-").out
-        with sqlite3.connect(":memory:") as database:
+        with closing(sqlite3.connect(":memory:")) as database:
             frame.to_sql("rows", database)
             decided = [row[0] for row in database.execute(f"SELECT {text} FROM rows")]
         assert decided == expected

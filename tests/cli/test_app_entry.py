@@ -126,3 +126,14 @@ def test_an_interrupt_before_the_command_has_begun(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         cli.main(["versions"])
     assert capsys.readouterr().err == "metricwise: interrupted.\n"
+
+
+@pytest.mark.parametrize("package", ["typer", "none"])
+@pytest.mark.parametrize("command", ["versions", "--version"])
+def test_a_reader_of_the_output_that_has_ended_is_no_error(package, command):
+    code = WITHOUT.format(package=package, words=[command])
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+        process.wait(60)
+    assert (process.returncode, said) == (1, b"")

@@ -16,6 +16,7 @@ from cli.shared import (
     arguments,
     document,
     done,
+    read,
     run,
     table,
     write,
@@ -68,7 +69,7 @@ def fit(*words, metric="f1", path="rule.json"):
 
 
 def score_of(path):
-    return pd.read_csv(path)["score"].to_numpy()
+    return read(path)["score"].to_numpy()
 
 
 # -------------------------------------------------------------------------------------------------------------- shares
@@ -117,7 +118,7 @@ def test_the_moved_rule_is_that_of_python(folder):
     assert moved.describe() in result.out
     assert "moved rule written to moved.json." in result.err
     assert "enough to fit it to them with --adapt." in result.err
-    few = write(pd.read_csv("new.csv").iloc[: MIN_ROWS - 1], folder / "few.csv")
+    few = write(read("new.csv").iloc[: MIN_ROWS - 1], folder / "few.csv")
     assert "--adapt" not in done("shares", "rule.json", few, "-o", "moved.json", "--force").err
 
 
@@ -129,7 +130,7 @@ def test_the_adapted_rule_is_that_of_python_and_is_applied(folder):
     assert adapted != rule
     assert "adapted rule written to adapted.json." in result.err
     done("apply", "adapted.json", "new.csv", "-o", "decisions.csv")
-    assert (pd.read_csv("decisions.csv")["fraud"] == adapted.predict(score_of("new.csv"))).all()
+    assert (read("decisions.csv")["fraud"] == adapted.predict(score_of("new.csv"))).all()
 
 
 @pytest.mark.parametrize("adapt", [[], ["--adapt"]])
@@ -180,7 +181,7 @@ def test_a_rule_for_costs_is_adapted_with_their_table(folder):
 
 
 def test_a_rule_for_costs_of_rows_is_moved_exactly(folder):
-    rows = pd.read_csv("oof.csv")
+    rows = read("oof.csv")
     proba, y, rng = rows["score"].to_numpy(), rows["fraud"].to_numpy(), np.random.default_rng(3)
     costs = rng.uniform(0.5, 2.0, (len(rows), 2, 2)) * (1 - np.eye(2))
     rule = mw.optimize(proba, y, "cost", cost=costs).rule
@@ -195,7 +196,7 @@ def test_a_rule_for_costs_of_rows_is_moved_exactly(folder):
 
 
 def test_metrics_that_a_file_does_not_say_all_of_are_adapted_in_python(folder):
-    rows = pd.read_csv("oof.csv")
+    rows = read("oof.csv")
     metric = mw.metrics.from_function(lambda C: C[0, 0] * C[1, 1])
     mw.optimize(rows["score"].to_numpy(), rows["fraud"].to_numpy(), metric).rule.to_json("own.json")
     refused = run("shares", "own.json", "new.csv", "--proba", "score", "-o", "new.json", "--adapt")
@@ -217,7 +218,7 @@ def test_arrays_and_the_standard_input(folder):
 
 def test_logits(folder):
     for name in ("oof", "new"):
-        rows = pd.read_csv(f"{name}.csv")
+        rows = read(f"{name}.csv")
         rows.assign(score=np.log(rows["score"] / (1 - rows["score"]))).to_csv(f"{name}.csv", index=False)
     rule = fit("--input", "logits")
     expected = mw.estimate_shares(rule, score_of("new.csv"))
@@ -252,7 +253,7 @@ def test_expected_values_are_those_of_python(tmp_path, fitted, kind):
 def test_several_metrics_of_a_rule_by_hand(folder):
     rule = mw.WeightedRule.from_thresholds(0.4)
     rule.to_json("hand.json")
-    labelled = pd.read_csv("labelled.csv")
+    labelled = read("labelled.csv")
     words = ["--reference", "labelled.csv", "-t", "fraud", "--proba", "score", "-m", "f1", "-m", "recall"]
     reference = labelled["score"].to_numpy(), labelled["fraud"].to_numpy()
     expected = mw.expect(rule, score_of("new.csv"), ["f1", "recall"], reference=reference)
@@ -261,7 +262,7 @@ def test_several_metrics_of_a_rule_by_hand(folder):
 
 def test_constraints_are_expected_too(folder):
     rule = fit("--subject-to", "precision >= 0.4", metric="recall")
-    labelled = pd.read_csv("labelled.csv")
+    labelled = read("labelled.csv")
     reference = labelled["score"].to_numpy(), labelled["fraud"].to_numpy()
     expected = mw.expect(rule, score_of("new.csv"), reference=reference)
     result = done("expect", "rule.json", "new.csv", "--reference", "labelled.csv")
@@ -275,7 +276,7 @@ def test_constraints_are_expected_too(folder):
 def test_weights_of_the_reference(folder, kind):
     rule = fit()
     rng = np.random.default_rng(5)
-    labelled = pd.read_csv("labelled.csv").assign(times=rng.integers(1, 4, 500))
+    labelled = read("labelled.csv").assign(times=rng.integers(1, 4, 500))
     labelled.to_csv("labelled.csv", index=False)
     weight = labelled["times"].to_numpy()
     weight = mw.Frequencies(weight) if kind == "frequency" else weight
@@ -307,8 +308,8 @@ def test_costs_and_the_order_of_grades(tmp_path, monkeypatch):
 
 def test_tables_of_two_formats_and_one_separator(folder):
     fit()
-    pd.read_csv("labelled.csv").to_parquet("labelled.parquet")
-    pd.read_csv("new.csv").to_csv("semicolons.csv", sep=";", index=False)
+    read("labelled.csv").to_parquet("labelled.parquet")
+    read("new.csv").to_csv("semicolons.csv", sep=";", index=False)
     expected = done("expect", "rule.json", "new.csv", "--reference", "labelled.csv").out
     words = ["expect", "rule.json", "semicolons.csv", "--reference", "labelled.parquet", "--separator", ";"]
     assert done(*words).out == expected

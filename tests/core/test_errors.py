@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 import metricwise as mw
@@ -17,6 +18,7 @@ from metricwise.core.errors import (
     entry_point,
     mention,
     refused_by,
+    shown,
     warn,
 )
 from metricwise.fitting.constraints.resolve import InfeasibleConstraintsError
@@ -137,3 +139,16 @@ def test_what_the_library_refuses_is_a_refusal():
         mw.optimize([0.2, 0.8], [0, 1], "f1", random_state=-1)
     assert caught.value.parameter == "random_state"
     assert caught.value.entry_point == "optimize"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([np.datetime64("2020-01-01"), np.int64(3), "a"], "[2020-01-01, 3, 'a']"),
+        ([1, "a"], "[1, 'a']"),
+        (np.float64(0.5), "0.5"),
+    ],
+)
+def test_values_are_shown_without_the_names_of_numpy(value, text):
+    assert shown(value) == text
+    assert len(shown([np.int64(1)] * 10_000)) < 200

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import metricwise as mw
 from engines import source
+from metricwise.core import sampling
 from metricwise.core.rows import Rows
 from metricwise.core.sampling import draw_rows
 from metricwise.core.schema import Schema
@@ -180,3 +181,33 @@ def test_a_sample_of_weighted_rows_weighs_what_they_do(engine):
     some = whole.sample(500, 0)
     assert some.n_rows < 600
     np.testing.assert_allclose(some.tally(), whole.class_weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("decimals", [None, 2])
+def test_samples_do_not_depend_on_those_drawn_before(decimals, weighted):
+    """Whatever has been listed for an earlier sample: of other sizes, in any order, of equal rows as well."""
+    rng = np.random.default_rng(5)
+    proba = rng.dirichlet([5.0, 2.0, 0.1], size=50_000)
+    proba = proba if decimals is None else np.round(proba, decimals)
+    codes = rng.integers(0, 3, size=(len(proba), 1)).astype(np.int8)
+    weight = rng.uniform(0.5, 2.0, len(proba)) if weighted else None
+    rows = Rows(read_proba(proba), codes, weight)
+
+    def drawn(memory, n_rows):
+        sample = memory.sample(n_rows)
+        return sample.proba.blocks[0], sample.frequency
+
+    alone = {n_rows: drawn(source(rows, Schema.of_codes([3])), n_rows) for n_rows in (200, 2_000, 9_000, 30_000)}
+    for order in ((200, 9_000, 2_000, 30_000), (2_000, 200, 30_000, 9_000), (30_000, 9_000, 2_000, 200)):
+        memory = source(rows, Schema.of_codes([3]))
+        for n_rows in order:
+            for got, expected in zip(drawn(memory, n_rows), alone[n_rows], strict=True):
+                np.testing.assert_array_equal(got, expected)
+
+
+def test_rows_in_order_of_stratum_and_key():
+    rng = np.random.default_rng(6)
+    for highest in (3, 1 << 40):  # with many equal keys, and with none
+        keys, strata = rng.integers(0, highest, size=5_000).astype(np.uint64), rng.integers(0, 300, size=5_000)
+        np.testing.assert_array_equal(sampling._order(keys, strata), np.lexsort((keys, strata)))

@@ -61,6 +61,14 @@ def test_lengths_of_time_are_read(value, days):
     assert half_life.length == pytest.approx(86_400 * days, rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])
+def test_whole_days_weigh_alike_in_every_unit(unit):
+    days = np.arange(400)
+    times = (np.datetime64("2024-01-01") + days).astype(f"datetime64[{unit}]")
+    half_life = HalfLife.of(np.timedelta64(90, "D").astype(f"timedelta64[{unit}]"))
+    np.testing.assert_array_equal(half_life.decay(times), 0.5 ** (days[::-1] / 90))
+
+
 @pytest.mark.parametrize("value", [7, 7.0, np.int8(7), np.float32(7), Fraction(7)])
 def test_numbers_are_read(value):
     assert HalfLife.of(value) == HalfLife(7.0, is_duration=False)

@@ -63,7 +63,7 @@ def test_workers_killed_at_random_moments():
             whole = optimize(eta, y)
 
             def slow(block):
-                time.sleep(0.02)
+                time.sleep(0.1)
                 return block
 
             pids = list(client.run(os.getpid).values())

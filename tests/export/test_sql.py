@@ -3,6 +3,7 @@
 import math
 import sqlite3
 import sys
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -367,7 +368,7 @@ def test_booleans_beside_an_abstention_are_integers(dialect):
     if dialect == "duckdb":
         found = run(text, [(value,) for value in p])
     else:
-        with sqlite3.connect(":memory:") as connection:
+        with closing(sqlite3.connect(":memory:")) as connection:
             found = [connection.execute(f"SELECT {text} FROM (SELECT ? AS p)", (value,)).fetchone()[0] for value in p]
     assert found == [0, -1, 1] == [int(label) for label in rule.predict(p)]
     assert {type(value) for value in found} == {int}

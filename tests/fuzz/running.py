@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import math
 import multiprocessing
+import os
 import resource
 import signal
 import tempfile
@@ -127,7 +128,8 @@ def work(
 
     tempfile.tempdir = place
     faulthandler.enable()  # where a process was that dies is on the standard error
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, resource.RLIM_INFINITY))
+    if "ASAN_OPTIONS" not in os.environ:  # the sanitizer of addresses maps terabytes for itself
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, resource.RLIM_INFINITY))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     numbers = {name: number for name, (number, _) in plan.items()}
     spent = {name: seconds for name, (_, seconds) in plan.items()}

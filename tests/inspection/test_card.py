@@ -177,6 +177,7 @@ def test_diagrams_show_the_rule():
     assert "exceeds" in made
     assert "mw-card" in made
     assert model._repr_mimebundle_()["text/plain"] == repr(model)
+    assert "mw-card" in model._repr_mimebundle_()["text/html"]
     inside = make_pipeline(mw.FixedRuleClassifier(LogisticRegression(), model.rule_)).fit(X, y)
     assert "rule_: WeightedRule" in inside._repr_html_()
     assert "mw-card" not in inside._repr_html_()

@@ -312,6 +312,31 @@ def test_many_parts(n, m, k, kind):
         assert _numpy.check_rows(eta, sizes, tolerance) == compiled.check_rows(eta, sizes, tolerance)
 
 
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(1, 8), (2_000, 8), (401, 20), (70, 130), (9_000, 40)])
+def test_rows_read_along_their_outputs(n, m, own, kind):
+    """Where outputs of two classes are neighbours in memory, also those of a larger array."""
+    rng = np.random.default_rng(n + m)
+    eta = rng.random((n, m + 3)).round(2).astype(kind)[:, 2 : m + 2]
+    codes = rng.integers(-1, 2, size=(n, m + 1)).astype(np.int8)[:, 1:]
+    sizes, group = np.full(m, 2), np.arange(m) if own else np.zeros(m, dtype=np.intp)
+    n_lines = m if own else 1
+    losses = [tuple(rng.normal(size=(leading, 2)).round(1) for _ in range(2)) for leading in (1, m)]
+    same(*(twin.count_labels(eta, codes, None, sizes, losses) for twin in (_numpy, compiled)))
+    worth = np.zeros((m, 3, 2, 2))
+    worth[:, 1:] = [[[0.7, 0.0], [0.0, -0.1]], [[0.0, 0.5], [0.7, 0.7]]]
+    steps = rng.choice([-2.0, -1.0, 1.0], size=(n_lines, 1))  # which class comes first differs
+    slope = np.zeros((n_lines, 2)), steps * [0.0, 1.0]
+    grid = np.column_stack([rng.normal(size=n_lines) - 1.0, rng.random(n_lines) * 30])
+    loss = tuple(rng.normal(size=(n_lines, 2)) for _ in range(2))
+    arguments = (eta, codes, None, None, sizes, group, loss, slope, worth, grid, 64)
+    wanted = np.zeros((n_lines, 66), dtype=bool)
+    wanted[:, [20, 23]] = True
+    for options in ((None, True), (wanted, True), (wanted, False)):
+        same_changes(arguments, *options)
+
+
 @pytest.mark.parametrize(("labelled", "weighted"), [(True, False), (True, True), (False, True), (False, False)])
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize(("m", "own"), [(2, False), (2, True), (20, True)])

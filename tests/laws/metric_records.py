@@ -20,6 +20,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from metricwise import metrics
 from metricwise.metrics.one_vs_rest import OneVsRest
+from sklearn_versions import kappa_or_zero
 
 # What scikit-learn says of classes that do not occur or are not predicted, which cases here have on purpose.
 EXPECTED_WARNINGS = ("y_pred contains classes not in y_true", "A single label was found")
@@ -168,9 +169,7 @@ def false_positive_rate(d):
 
 
 def kappa(weights):
-    return lambda d: sk.cohen_kappa_score(
-        d.y, d.p, labels=range(d.k), weights=weights, sample_weight=d.w, replace_undefined_by=0.0
-    )
+    return lambda d: kappa_or_zero(d.y, d.p, labels=range(d.k), weights=weights, sample_weight=d.w)
 
 
 def kappa_of_matrix(d):

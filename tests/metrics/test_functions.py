@@ -19,6 +19,7 @@ from metricwise.metrics import resolve, scorer_names
 from metricwise.metrics.functions import FromLabels, whole_counts, with_caches
 from metricwise.metrics.user_functions import from_callable
 from profiles import diagonal, examples, first
+from sklearn_versions import needs_value_of_undefined_kappa
 
 KINDS = ["binary", "multiclass", "multilabel", "multioutput"]
 FIXED = {"confusion": "labels", "recalibrate": False}
@@ -121,11 +122,17 @@ def test_what_scikit_learn_averages_over_no_class_of_its_own_is_asked_as_it_is()
     odd = [
         partial(sk.f1_score, average="macro", zero_division=np.nan),
         partial(sk.cohen_kappa_score, labels=["a", "b"]),
-        partial(sk.cohen_kappa_score, replace_undefined_by=-1.0),
     ]
     for function in odd:
         assert isinstance(resolve(function, "multiclass").metric, FromLabels)
         agree(function, *draw(0, 60, ["a", "b", "c"]))
+
+
+@needs_value_of_undefined_kappa
+def test_kappa_with_a_value_of_its_own_where_it_is_undefined_is_asked_as_it_is():
+    function = partial(sk.cohen_kappa_score, replace_undefined_by=-1.0)
+    assert isinstance(resolve(function, "multiclass").metric, FromLabels)
+    agree(function, *draw(0, 60, ["a", "b", "c"]))
 
 
 @pytest.mark.parametrize("kind", KINDS)

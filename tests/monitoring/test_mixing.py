@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest
 
-from metricwise.monitoring.mixing import LikelihoodRatio, Mixing, ShareInfluence, maximise_shares
+from metricwise.monitoring.mixing import InfluenceSums, LikelihoodRatio, Mixing, ShareInfluence, maximise_shares
 from worlds.gaussian import GaussianWorld
 
 
@@ -73,7 +73,9 @@ def test_the_influence_of_rows_is_the_spread_of_samples():
     samples = [mixing(world, rng, 2000, shares) for _ in range(150)]
     spread = np.cov(np.array([maximise_shares(rows, 0.0) for rows in samples]).T)
     rows = samples[0]
-    formula = ShareInfluence.of(rows, maximise_shares(rows, 0.0), np.zeros_like(rows.ratios)).covariance(None)
+    formula = InfluenceSums.of(rows.ratios, maximise_shares(rows, 0.0), np.zeros_like(rows.ratios)).covariance(
+        maximise_shares(rows, 0.0), None
+    )
     assert np.allclose(np.sqrt(np.diag(formula)), np.sqrt(np.diag(spread)), rtol=0.25)
 
 

@@ -11,9 +11,13 @@ import worlds
 from engines import counts
 from metricwise.core.losses import Loss
 from metricwise.core.probabilities import Probabilities
+from metricwise.core.rows import Rows
+from metricwise.core.schema import Schema
 from metricwise.data.probabilities import read_proba
+from metricwise.data.sources.memory import MemorySource
 from metricwise.kernels import _numpy
 from metricwise.oracles.base import Line
+from metricwise.oracles.counts import Counts
 from profiles import examples
 
 
@@ -226,3 +230,36 @@ def test_with_known_priors_rows_without_a_label_count_nowhere(confusion):
     ]
     np.testing.assert_allclose(*(oracle.confusions(losses) for oracle in found), rtol=0, atol=1e-12)
     np.testing.assert_allclose(*(oracle.priors for oracle in found), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("confusion", ["labels", "blended"])
+def test_rules_of_many_rows_are_counted_once(confusion):
+    """The last rules, and argmax with the first of them, are as a fresh oracle counts them, without another pass."""
+    rng = np.random.default_rng(3)
+    n, k = 1 << 18, 3
+    proba, codes = rng.dirichlet(np.ones(k), size=n).astype("f4"), rng.integers(0, k, size=n)
+    rows = Rows(read_proba(proba), codes[:, None].astype(np.int8))
+    losses = [Loss(diagonal=-rng.uniform(0.5, 2.0, (1, k)), offset=np.zeros((1, k))) for _ in range(6)]
+
+    def fresh():
+        return Counts(MemorySource(rows, Schema.of_codes([k])), confusion)
+
+    plain, oracle, argmax = [fresh().confusions([loss])[0] for loss in losses], fresh(), Loss.argmax(k)
+    expected_argmax = np.zeros((k, k))
+    np.add.at(expected_argmax, (codes, proba.argmax(axis=1)), 1 / n)
+    np.testing.assert_array_equal(oracle.confusions(losses[:1])[0], plain[0])
+    np.testing.assert_array_equal(oracle.confusions([losses[1]])[0], plain[1])
+    read = oracle.entries_read
+    for asked in ([0, 1], [1], [0]):
+        again = oracle.confusions([*(losses[r] for r in asked), argmax])
+        for r, counted in zip(asked, again, strict=False):
+            np.testing.assert_array_equal(counted, plain[r])
+        if confusion == "labels":
+            np.testing.assert_allclose(again[-1][0], expected_argmax, atol=1e-12)
+    assert oracle.entries_read == read
+    several = oracle.confusions([losses[2], losses[0], losses[2], *losses[3:]])
+    for counted, r in zip(several, [2, 0, 2, 3, 4, 5], strict=True):
+        np.testing.assert_array_equal(counted, plain[r])
+    assert oracle.entries_read == read + n
+    np.testing.assert_array_equal(oracle.confusions([losses[1]])[0], plain[1])  # of long ago: counted again
+    assert oracle.entries_read == read + 2 * n

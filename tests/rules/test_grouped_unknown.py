@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -153,7 +154,7 @@ def test_exports_have_a_branch_for_other_groups(kind, request):
     frame = pd.DataFrame({"p": NEW, "g": groups})
     text = mw.export.to_sql(rule, ["p"], group="g")
     assert [row[0] for row in duckdb.sql(f"SELECT {text} FROM frame").fetchall()] == expected
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         frame.to_sql("rows", database)
         text = mw.export.to_sql(rule, ["p"], "sqlite", group="g")
         assert [row[0] for row in database.execute(f"SELECT {text} FROM rows")] == expected

@@ -123,6 +123,12 @@ def test_files():
     assert again.metadata.date == "today"
 
 
+def test_temperatures_as_far_apart_as_doubles_can_be():
+    common = WeightedRule(Loss(full=FULL), CLASSES, TemperatureScaling(np.array([1e-300]), np.zeros((1, 3))))
+    rule = SegmentedRule(common, ("a", "b"), np.array([[1.0], [1e100]]), np.zeros((2, 1, 3)))
+    assert "In segment 'a':" in rule.describe()
+
+
 def test_thousands_of_segments():
     n = 3000
     rng = np.random.default_rng(1)
@@ -198,19 +204,12 @@ def test_sql_and_python_decide_alike():
     expected = rule.predict(P, segments=segments).tolist()
     table = pa.table({"a": P[:, 0], "b": P[:, 1], "c": P[:, 2], "land": pa.array(segments.tolist())})
     text = mw.export.to_sql(rule, ["a", "b", "c"], group="land")
-    assert [
-        row[0] for row in duckdb.sql(f"select {text} from arrow_table", connection=_with(table)).fetchall()
-    ] == expected
+    with duckdb.connect() as connection:
+        connection.register("arrow_table", table)
+        rows = connection.execute(f"select {text} from arrow_table").fetchall()
+    assert [row[0] for row in rows] == expected
     names = {}
     exec(mw.export.to_python(rule), names)  # noqa: S102
     assert names["decide_all"](P.tolist(), segments.tolist()) == expected
     with pytest.raises(ValueError, match="name the 1 column that define the segments of a SegmentedRule"):
         mw.export.to_sql(rule)
-
-
-def _with(table):
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.register("arrow_table", table)
-    return connection

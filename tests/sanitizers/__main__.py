@@ -76,8 +76,8 @@ def _build() -> None:
     begin = time.monotonic()
     environment = {**os.environ, "METRICWISE_BUILD": "sanitized", "CC": os.environ.get("CC", "gcc")}
     with (BUILD / "build.log").open("w") as log:
-        subprocess.run(command, cwd=BUILD, env=environment, stdout=log, stderr=log, check=True)
-    if not list((BUILD / "src" / "metricwise" / "kernels").glob("_compiled*.so")):
+        compiled = subprocess.run(command, cwd=BUILD, env=environment, stdout=log, stderr=log, check=False)
+    if compiled.returncode or not list((BUILD / "src" / "metricwise" / "kernels").glob("_compiled*.so")):
         raise SystemExit(f"The kernels were not compiled; see {BUILD / 'build.log'}.")
     _say(f"Kernels compiled in {time.monotonic() - begin:.0f} seconds.")
 

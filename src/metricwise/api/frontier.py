@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import InvalidParameter, entry_point, refuses_removed, shown
 from ..core.losses import Loss
 from ..core.progress import Progress, read_verbose
+from ..data.keeping import keeping_rows
 from ..data.labels import Labels
 from ..data.row_spec import Frequencies, RowSpec
 from ..fitting.constraints.explain import explain_infeasible
@@ -207,6 +208,7 @@ class TradeOff:
 
 @entry_point("trade_off")
 @refuses_removed("trade_off")
+@keeping_rows
 def trade_off(
     proba: Any,
     y: ArrayLike | Labels | None,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..core.errors import InvalidParameter, argument, entry_point, mention, refuses_removed
 from ..core.progress import Progress, read_verbose
+from ..data.keeping import keeping_rows
 from ..data.labels import Labels
 from ..data.row_spec import Frequencies, InTime, RowSpec
 from ..fitting.driver import fit_task, n_stages
@@ -70,9 +71,10 @@ def optimize(
         or a list of M arrays (N, K_m), which is what scikit-learn's multioutput ``predict_proba`` returns. Without y, a
         2-D array is (N, K). Columns of data frames, also of frames in a list, are matched to classes by name. Dask
         arrays and data frames are read lazily, chunk by chunk, in every pass over the rows; see :doc:`/scale`. Tables
-        are read in batches: pass a :class:`metricwise.Table`, or a path that it accepts. A sparse array (CSR) of shape
-        (N, M), or a list of such pieces, has multilabel probabilities, with 0 for what is not stored; so has a
-        :class:`metricwise.Table` whose rows hold lists of labels. See :doc:`/many_labels`.
+        are read in batches: pass a :class:`metricwise.Table`, or a path that it accepts. Data frames of Spark are read
+        by its executors; their columns are named as those of tables. A sparse array (CSR) of shape (N, M), or a list of
+        such pieces, has multilabel probabilities, with 0 for what is not stored; so has a :class:`metricwise.Table`
+        whose rows hold lists of labels. See :doc:`/many_labels`.
     y : array-like of shape (N,) or (N, M), or None
         True labels; NaN, None, NA and masked entries are missing. If None, the metric is computed in expectation, with
         the probabilities in place of labels. For a table, the name of the column that holds the labels, or a list of
@@ -127,7 +129,8 @@ def optimize(
         0.05"``, ``"predictive_parity <= 0.05"``, ``"accuracy gap <= 0.05"``, ``"accuracy >= 0.8 in every group"``,
         ``"recall >= 0.8 in group women"``. `metric` may be the :func:`metricwise.worst_group` value of another metric.
         `Solution.by_group` has the results of every group. Pass a :class:`metricwise.Sensitive` to choose whether
-        the rule may use the group of a row, and what it does about rows of groups that are not among these.
+        the rule may use the group of a row, and what it does about rows of groups that are not among these. For a
+        :class:`metricwise.Table`, the name of a column or a list of names.
     segments : array-like of shape (N,) or (N, F), optional
         The segment of every row, such as its country or device; several columns are combined, and missing values are
         allowed. Every segment gets a calibration of its own, shrunk towards that of all rows by as much as rows left
@@ -257,6 +260,7 @@ def optimize(
     return find_rule(rows, goal, Strategy.of(strategy), read_seed(random_state), read_verbose(verbose))
 
 
+@keeping_rows
 def find_rule(
     rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int, show_progress: bool | None
 ) -> Solution:

@@ -43,8 +43,11 @@ def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, Groups | None,
     warn_of_order(proba=rows.proba, y=rows.y, sample_weight=rows.weight)
     rows = rows if rows.pos_label is not None else replace(rows, pos_label=spec.column_class)
     schema, source = open_source(rows)
-    sensitive = read_sensitive(rows, source.n_rows)
-    names = None if sensitive is None else sensitive.groups.names
+    names = None
+    if source.partition is not None:
+        names = source.partition.groups.names
+    elif (sensitive := read_sensitive(rows, source.n_rows)) is not None:
+        names = sensitive.groups.names
     goal = spec.read(schema, names, (lambda: source.class_rows) if source.labelled else None)
     return *make_problem(rows, schema, source, goal), goal
 
@@ -113,10 +116,14 @@ def _warn_of_columns(source: SourceBase, schema: Schema) -> None:
 
 def _by_group(problem: Problem, rows: RowSpec, goal: Goal) -> tuple[Problem, Groups | None]:
     """Return the problem whose rows know their sensitive group or their segment, and the groups or segments."""
+    source: Any = problem.source
     sensitive = rows.sensitive
     if rows.segments is not None:
         _check_segments(problem, rows, goal)
         features = read_segments(rows.segments, problem.n_rows)
+    elif sensitive is not None and source.partition is not None:
+        sensitive.check(may_abstain=goal.abstention is not None)
+        return problem, source.partition.groups
     elif sensitive is not None:
         features = read_sensitive_features(sensitive.values, problem.n_rows)
         sensitive.check(may_abstain=goal.abstention is not None)

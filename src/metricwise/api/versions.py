@@ -20,7 +20,19 @@ __all__ = ["show_versions"]
 _NEEDED = ("numpy", "scipy", "scikit-learn", "narwhals", "joblib", "threadpoolctl")
 # Data frames, which are read without loading these, and what extras bring.
 _FRAMES = ("pandas", "polars", "pyarrow")
-_OPTIONAL = (*_FRAMES, "dask", "distributed", "jinja2", "matplotlib", "onnx", "rich", "skl2onnx", "sqlglot", "typer")
+_OPTIONAL = (
+    *_FRAMES,
+    "dask",
+    "distributed",
+    "jinja2",
+    "matplotlib",
+    "onnx",
+    "pyspark",
+    "rich",
+    "skl2onnx",
+    "sqlglot",
+    "typer",
+)
 _BUILDING = ("pip", "setuptools", "cython")
 _THREADS = "OMP_NUM_THREADS"
 

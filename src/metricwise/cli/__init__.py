@@ -6,6 +6,7 @@ extra `cli`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -35,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output has ended, such as head; Python would flush once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except KeyboardInterrupt:  # before the command has begun, or after its end
         sys.stderr.write("metricwise: interrupted.\n")
         code = 2

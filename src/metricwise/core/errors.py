@@ -302,10 +302,16 @@ def shown(value: Any) -> str:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return f"{type(value).__name__} of shape {shape}"
+    if isinstance(value, list) and any(isinstance(item, np.generic) for item in value):
+        return _cut(listed(value))
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # Python writes no integers of thousands of digits
         text = type(value).__name__
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 

@@ -30,6 +30,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 EMPTY = 1e-14  # relative to the largest entry of B, a denominator below this is an empty sum plus rounding
+_PAIRWISE = 8  # numbers from which on NumPy sums neighbours in pairs, and not one after the other
 
 
 def inner(weights: FloatArray, confusion: FloatArray) -> FloatArray:
@@ -55,6 +56,8 @@ def as_shares(priors: ArrayLike) -> FloatArray:
 def divide(numerator: FloatArray, denominator: FloatArray, otherwise: float = 0.0) -> FloatArray:
     """Divide, with `otherwise` where the denominator is an empty sum of shares (or the rounding left of one)."""
     empty = np.abs(denominator) <= EMPTY
+    if not empty.any():
+        return np.asarray(numerator / denominator)
     return np.where(empty, otherwise, numerator / np.where(empty, 1.0, denominator))
 
 
@@ -83,6 +86,37 @@ def with_column(matrix: FloatArray, column: FloatArray | float) -> FloatArray:
     other = (columns + 1) % k
     out[..., k, :k] = matrix[..., other, columns] - out[..., other, k]
     return out
+
+
+def row_sums(array: FloatArray) -> FloatArray:
+    """Return the sums over the last axis, class by class where there are few: the same bits, ten times as fast."""
+    k = array.shape[-1]
+    if not 0 < k < _PAIRWISE:
+        return np.asarray(array.sum(axis=-1))
+    total = array[..., 0].copy()
+    for j in range(1, k):
+        total += array[..., j]
+    return total
+
+
+def row_maxima(array: FloatArray) -> FloatArray:
+    """Return the largest number along the last axis, class by class where there are few, which is faster."""
+    k = array.shape[-1]
+    if not 0 < k < _PAIRWISE:
+        return np.asarray(array.max(axis=-1))
+    largest = array[..., 0].copy()
+    for j in range(1, k):
+        np.maximum(largest, array[..., j], out=largest)
+    return largest
+
+
+def with_extra(array: FloatArray, n_extra: int, axis: int = -1) -> FloatArray:
+    """Return an array with zeros behind it along an axis, for decisions that are no class; itself if there are none."""
+    if n_extra == 0:  # as nearly always: np.pad takes as long as ten operations on a small array
+        return array
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, n_extra)
+    return np.pad(array, widths)
 
 
 def prior_limits(weights: FloatArray, priors: FloatArray) -> tuple[float, float]:

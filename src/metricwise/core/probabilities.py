@@ -183,14 +183,24 @@ class Probabilities:
         return sum(block.size for block in self.blocks)
 
     def tiled(self, times: int, link: kernels.LinkArrays | None = None) -> Probabilities:
-        """Return copies of all outputs, repeated a number of times, with a link for all of them if there is one."""
+        """Return copies of all outputs, repeated a number of times, with a link for all of them if there is one.
+
+        A single one that is large is a view behind the link.
+        """
         proba = self if link is not None and link.of_logits else self.recalibrated()
+        if times == 1 and link is not None and len(proba.blocks) == 1 and self.size > _MAX_COPIED_ENTRIES:
+            return proba.linked(link)
         n_classes, m = np.tile(self.n_classes, times), self.n_outputs
         outputs = [slice(t * m, (t + 1) * m) for t in range(times)]
         each = [proba if link is None else proba.linked(link.part(span, self.width)) for span in outputs]
         if len(proba.blocks) > 1:  # the arrays themselves follow one another
             return Probabilities(tuple(block for copy in each for block in copy.recalibrated().blocks), n_classes)
         (block,) = proba.blocks
+        if (
+            link is not None and m == 1 and link is not proba.link
+        ):  # the copies of one output are a view, and read at once
+            view = np.broadcast_to(block, (len(block), times, *block.shape[2:]))
+            return Probabilities((view,), n_classes, link.part(slice(times), self.width)).recalibrated()
         dtype = block.dtype if link is None else np.float64
         out = np.empty((len(block), times * m, *block.shape[2:]), dtype=dtype)
         for span, copy in zip(

@@ -22,7 +22,7 @@ KeyArray = NDArray[np.uint64]
 
 HEAD_ROWS = 1 << 10  # rows that say whether many are alike
 _AS_GOOD_AS_INFINITE = 1e30  # of logits: beside it, the digits of usual ones are lost in a sum
-_MIN_CHANCE_PAIRS = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
+MIN_CHANCE_PAIRS = 10.0  # rows of other labels that chance must have made, before equal ones are taken for copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,12 @@ class Rows:
     def n_rows(self) -> int:
         """N."""
         return self.proba.n_rows
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of all arrays."""
+        arrays = [*self.proba.blocks, *(value for value in vars(self).values() if isinstance(value, np.ndarray))]
+        return sum(array.nbytes for array in arrays)
 
     @property
     def observed_weight(self) -> FloatArray:
@@ -268,14 +274,24 @@ class Rows:
         if (self.codes != self.codes[first][cluster]).any():
             return None
         several = np.flatnonzero(size > 1)
-        some, alike = self.proba.take(first[several]), np.ones(len(several))
-        for m in range(some.n_outputs):
-            eta = some.output(m)[:, 0].astype(np.float64)
-            eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
-            alike *= np.sum(eta ** size[several, None], axis=1)
-            if np.sum(1 - alike) >= _MIN_CHANCE_PAIRS:
-                return np.asarray(cluster, dtype=np.intp)
+        if self.take(first[several]).chance_pairs(size[several]) >= MIN_CHANCE_PAIRS:
+            return np.asarray(cluster, dtype=np.intp)
         return None
+
+    def chance_pairs(self, size: IntArray) -> float:
+        """Return how many sets of rows like each of these, `size` (N,) of them, chance would give different labels.
+
+        Counting stops where there are enough to tell copies from rows that are equal by chance.
+        """
+        alike, n_unlike = np.ones(self.n_rows), 0.0
+        for m in range(self.proba.n_outputs):
+            eta = self.proba.output(m)[:, 0].astype(np.float64)
+            eta = np.stack([1.0 - eta, eta], axis=1) if eta.ndim == 1 else eta
+            alike *= np.sum(eta ** size[:, None], axis=1)
+            n_unlike = float(np.sum(1 - alike))
+            if n_unlike >= MIN_CHANCE_PAIRS:
+                break
+        return n_unlike
 
     def of_outputs(self, outputs: IntArray) -> Rows:
         """Return some of the outputs of all rows, given by position in order."""

@@ -38,6 +38,7 @@ _THINNING_SEED = 1 << 40  # added to the seed, so that rows that are kept are no
 _ALL_BITS = (1 << 64) - 1
 _TINY = float(np.finfo(float).tiny)
 _BLOCK = 1 << 20  # labels looked at together
+_TABLE_BLOCK = 1 << 17  # labels looked up together: what is made of them stays in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,20 +297,32 @@ def _lowest(below: Callable[[KeyArray], Found], size: IntArray, quota: IntArray)
         if (met >= quota).all():
             break
         margin = np.where(met < quota, 4 * margin + share, margin)
-    order = np.lexsort((numbers, strata))
+    order = _order(numbers, strata)
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(met) - met, met)
     kept = np.sort(order[rank < quota[strata[order]]])
     return rows[kept], strata[kept]
 
 
+def _order(numbers: KeyArray, strata: IntArray) -> IntArray:
+    """Return the order by stratum and number, and by place where both are equal."""
+    order = np.argsort(numbers)  # which is far faster than a sort by two keys, and leaves equal ones in any order
+    ascending = numbers[order]
+    if (ascending[1:] == ascending[:-1]).any():
+        return np.lexsort((numbers, strata))
+    codes = strata[order]
+    codes = codes.astype(np.uint16) if codes.max(initial=0) < 1 << 16 else codes  # a radix sort, for integers so small
+    return np.asarray(order[np.argsort(codes, kind="stable")])
+
+
 def _rarest(codes: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
     """Return the largest entry of the table (M, K + 1) that the labels of each row point to."""
     out = np.empty(len(codes), dtype=table.dtype)
-    step = max(1, _BLOCK // codes.shape[1])
-    outputs = np.arange(codes.shape[1])
+    step = max(1, _TABLE_BLOCK // codes.shape[1])
+    entries = np.roll(table, 1, axis=1).reshape(-1)  # of a missing label, -1, first
+    first = np.arange(codes.shape[1]) * table.shape[1] + 1
     for start in range(0, len(codes), step):
         rows = slice(start, start + step)
-        out[rows] = table[outputs, codes[rows]].max(axis=1)
+        out[rows] = entries.take(codes[rows] + first).max(axis=1)
     return out
 
 

@@ -36,6 +36,7 @@ from .labels import Labels, make_rows, read_labels
 from .logits import OTHER_INPUT, Remedies
 from .probabilities import read_proba
 from .row_spec import Piece, RowSpec
+from .sensitive import Partition
 from .single_column import is_single, positive_last
 from .weights import (
     check_frequencies,
@@ -218,6 +219,8 @@ class PieceReader:
         Names of the outputs, by which the columns of multilabel data frames are matched.
     counts_rows : bool, default=False
         Whether weights say how many rows each row stands for.
+    partition : Partition, optional
+        The sensitive groups of rows.
     remedies : Remedies, optional
         What to do with numbers that are something else, for error messages.
 
@@ -244,6 +247,7 @@ class PieceReader:
     columns: list[Any] | None
     counts_rows: bool = False
     remedies: Remedies = OTHER_INPUT
+    partition: Partition | None = None
 
     @classmethod
     def of(cls, head: RowSpec) -> PieceReader:
@@ -289,6 +293,8 @@ class PieceReader:
             rows = count_by_weight(rows, weight)
         if piece.groups is not None:
             rows = replace(rows, cluster=read_piece_groups(piece.groups, proba.n_rows))
+        if piece.partition is not None and self.partition is not None:
+            rows = replace(rows, group=self.partition.codes(piece.partition, proba.n_rows))
         return rows
 
 

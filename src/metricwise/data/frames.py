@@ -28,6 +28,7 @@ __all__ = [
     "is_frame",
     "is_lazy",
     "is_list_of_outputs",
+    "is_spark",
     "is_table",
     "is_tensor",
     "is_two_dimensional",
@@ -66,21 +67,27 @@ def is_lazy(values: Any) -> bool:
     return hasattr(values, "__dask_graph__") and not isinstance(values, type)
 
 
+def is_spark(values: Any) -> bool:
+    """Whether `values` is a data frame of Spark, classic or Connect, or a table of one."""
+    values = values.data if hasattr(values, "memory_limit") else values
+    return hasattr(values, "mapInArrow") and not isinstance(values, type)
+
+
 def is_table(values: Any, y: Any) -> bool:
     """Whether probabilities and labels are columns of a table that is read in batches.
 
     Parameters
     ----------
     values : object
-        A :class:`metricwise.Table`, a path or a list of paths, a dataset of pyarrow's, a query of polars, or a
-        :class:`metricwise.data.tables.reading.TableReader`. Data frames
-        are read so only if y is the name of a column.
+        A :class:`metricwise.Table`, a path or a list of paths, a dataset of pyarrow's, a query of polars, a data frame
+        of Spark, or a :class:`metricwise.data.tables.reading.TableReader`. Other data frames are read so only if y is
+        the name of a column.
     y : object
     """
     first = values[0] if isinstance(values, (list, tuple)) and len(values) else values
     if isinstance(first, str) or hasattr(first, "__fspath__"):
         return True
-    if any(hasattr(values, name) for name in ("memory_limit", "collect_batches", "scanner", "scan")):
+    if any(hasattr(values, name) for name in ("memory_limit", "collect_batches", "scanner", "scan", "mapInArrow")):
         return True
     return isinstance(y, str) and hasattr(values, "__arrow_c_stream__")
 
@@ -91,7 +98,15 @@ def has_lists(values: Any) -> bool:
 
 
 def refuse_lazy(values: Any, parameter: str) -> None:
-    """Refuse a Dask collection where rows must be in memory."""
+    """Refuse a Dask collection, or a data frame of Spark, where rows must be in memory."""
+    if is_spark(values):
+        raise InvalidType(
+            parameter,
+            "be in memory",
+            "a Spark data frame",
+            "to predict its rows, use mw.export.to_sql(rule, dialect='spark') as a column of it; pass "
+            f"{parameter}.toPandas() if it fits",
+        )
     if is_lazy(values):
         raise InvalidType(
             parameter, "be in memory", f"a Dask {type(values).__name__}", f"pass {parameter}.compute() if it fits"

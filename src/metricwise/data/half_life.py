@@ -22,19 +22,9 @@ __all__ = ["HalfLife"]
 FloatArray = NDArray[np.float64]
 
 # Seconds of the units that have a fixed length, by their names in NumPy; months and years have none.
-_SECONDS = {
-    "W": 604_800.0,
-    "D": 86_400.0,
-    "h": 3_600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "ns": 1e-9,
-    "ps": 1e-12,
-    "fs": 1e-15,
-    "as": 1e-18,
-}
+_SECONDS = {"W": 604_800.0, "D": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+# How many of the other units are a second: dividing by these is exact for whole seconds, multiplying by 1e-9 is not.
+_PER_SECOND = {"ms": 1e3, "us": 1e6, "ns": 1e9, "ps": 1e12, "fs": 1e15, "as": 1e18}
 _TEXT_UNITS = {"w": "W", "d": "D", "h": "h", "min": "m", "s": "s"}
 _TEXT = re.compile(rf"(\d+\.?\d*|\.\d+)\s*({'|'.join(_TEXT_UNITS)})", re.IGNORECASE)
 _UNIT_NAMES = {"D": "day", "h": "hour", "m": "minute", "s": "second"}
@@ -131,16 +121,20 @@ def _seconds_of_timedelta(value: Any) -> float:
         value = value.to_timedelta64()
     if isinstance(value, timedelta):
         return value.total_seconds()
-    return float("nan") if np.isnat(value) else float(value.astype(np.int64)) * _unit_seconds(value.dtype, "half_life")
+    if np.isnat(value):
+        return float("nan")
+    return float(_in_seconds(np.float64(value.astype(np.int64)), value.dtype, "half_life"))
 
 
-def _unit_seconds(dtype: np.dtype[Any], parameter: str) -> float:
-    """Return the seconds of the unit of a NumPy type."""
+def _in_seconds(lengths: Any, dtype: np.dtype[Any], parameter: str) -> Any:
+    """Return the seconds of lengths, floats, in the unit of a NumPy type."""
     unit, count = np.datetime_data(dtype)
+    if unit in _PER_SECOND:
+        return lengths * count / _PER_SECOND[unit]
     if unit not in _SECONDS:
         name = {"Y": "years", "M": "months"}.get(unit, "durations without a unit")
         raise InvalidParameter(parameter, "have a unit of fixed length, of weeks at most", name, "pass days")
-    return _SECONDS[unit] * count
+    return lengths * (_SECONDS[unit] * count)
 
 
 def _ages(moments: NDArray[Any], latest: Any) -> FloatArray:
@@ -155,4 +149,4 @@ def _ages(moments: NDArray[Any], latest: Any) -> FloatArray:
     whole = np.append(np.minimum(moments, latest), latest)
     whole = whole.astype(np.uint64 if moments.dtype.kind == "u" else np.int64).view(np.uint64)
     ages = np.asarray(whole[-1:] - whole[:-1], dtype=np.float64)
-    return ages if moments.dtype.kind in "iu" else ages * _unit_seconds(moments.dtype, "time")
+    return ages if moments.dtype.kind in "iu" else np.asarray(_in_seconds(ages, moments.dtype, "time"))

@@ -1,4 +1,4 @@
-"""Opens the source of rows that serves the arguments: arrays, a table, a Dask collection or a tensor.
+"""Opens the source of rows that serves the arguments: arrays, a table, a frame of Dask or Spark, or a tensor.
 
 Must not know metrics or rules.
 """
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InvalidParameter
+from ..core.probabilities import Probabilities
 from ..core.rows import Rows
 from ..core.schema import Schema
 from .arrays import PieceReader, read_data
-from .frames import host_array, is_lazy, is_table, is_tensor, shared_array
+from .frames import host_array, is_lazy, is_spark, is_table, is_tensor, refuse_lazy, shared_array
 from .row_spec import RowSpec
 from .sources.base import SourceBase
 from .sources.memory import MemorySource
 from .weights import check_sum
 
-__all__ = ["Engine", "open_rows"]
+__all__ = ["Engine", "open_rows", "open_unlabelled"]
 
 Engine = Callable[[Rows, Schema], SourceBase]
 
@@ -34,7 +35,7 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
     spec : RowSpec
     engine : callable, optional
         What serves arrays, from rows and schema to a source; by default, they stay in memory. Tables, Dask
-        collections and tensors of a device have engines of their own.
+        collections, data frames of Spark and tensors of a device have engines of their own.
 
     Returns
     -------
@@ -65,6 +66,10 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
         from .tables.reading import Table
 
         table = spec.proba if isinstance(spec.proba, Table) else Table(spec.proba)
+        if is_spark(table):
+            from .sources.spark_reading import read_spark
+
+            return _checked(read_spark(table, spec, PieceReader.of))
         return _checked(read_table_source(table, spec, PieceReader.of))
     spec = replace(spec, proba=_shared(spec.proba), y=host_array(spec.y) if is_tensor(spec.y) else spec.y)
     if is_tensor(spec.proba):
@@ -76,6 +81,40 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
     if data.counts is not None:
         vars(row_source)["class_weights"] = data.counts  # counted already
     return data.schema, row_source
+
+
+def open_unlabelled(proba: Any, schema: Schema, read: Callable[[Any], Probabilities]) -> SourceBase:
+    """Open rows without labels, for a rule.
+
+    Parameters
+    ----------
+    proba : array-like, Table, path or Dask collection
+    schema : Schema
+        Outputs and classes of the rule.
+    read : callable
+        Reads probabilities in memory as the rule takes them.
+
+    Examples
+    --------
+    >>> import metricwise as mw
+    >>> from metricwise.data.open import open_unlabelled
+    >>> rule = mw.WeightedRule.from_thresholds(0.3)
+    >>> open_unlabelled([0.2, 0.4], rule.schema, rule.read).n_rows
+    2
+    """
+    proba = _mapped(proba)
+    if is_lazy(proba):
+        from .sources.dask_reading import read_unlabelled_collection
+
+        return read_unlabelled_collection(proba, schema, read)
+    if is_spark(proba):  # whose rows without labels nothing reads yet
+        refuse_lazy(proba, "proba")
+    if is_table(proba, None):
+        from .sources.tables import read_unlabelled_table
+        from .tables.reading import Table
+
+        return read_unlabelled_table(proba if isinstance(proba, Table) else Table(proba), schema)
+    return MemorySource.unlabelled(read(proba), schema)
 
 
 def _mapped(values: Any) -> Any:

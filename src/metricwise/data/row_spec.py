@@ -169,7 +169,8 @@ class Sensitive(RowValues):
     Parameters
     ----------
     values : array-like of shape (N,) or (N, F)
-        The group of every row, by name or number; several columns are combined.
+        The group of every row, by name or number; several columns are combined. For a :class:`metricwise.Table`, the
+        name of a column or a list of names.
     unknown : {"refuse", "abstain", "blind"}, default="refuse"
         What a rule by group does about rows whose group is missing, or was not among the rows that it was fitted to:
         raise an error; abstain, if the rule may; or decide by one rule for all such rows. That rule is fitted to the
@@ -259,6 +260,8 @@ class RowSpec:
         Numbers of rows without labels, in the form of `proba`.
     segments : array-like of shape (N,) or (N, F), optional
         The segment of every row.
+    known_groups : Partition, optional
+        The sensitive groups that a rule knows, among which those of the rows are looked up.
     """
 
     proba: Any
@@ -274,6 +277,7 @@ class RowSpec:
     input: Any = "probabilities"
     unlabelled: Any = None
     segments: Any = None
+    known_groups: Any = None
 
     @property
     def weight(self) -> Any:
@@ -308,6 +312,7 @@ class Piece(NamedTuple):
     y: Any = None
     weight: Any = None
     groups: Any = None
+    partition: Any = None
 
 
 class RowReader(Protocol):
@@ -318,6 +323,9 @@ class RowReader(Protocol):
 
     @property
     def multioutput(self) -> bool | None: ...
+
+    @property
+    def partition(self) -> Any: ...
 
     def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
         """Read a piece that begins at row `start`; `check` is False if its numbers have been checked before."""

@@ -17,7 +17,15 @@ from ..core.labels import is_masked, label_array, python_label, python_labels, s
 from .frames import column_names, columns_of, is_frame, position_named, select_columns
 from .row_spec import RowSpec, Sensitive
 
-__all__ = ["Groups", "SensitiveFeatures", "read_segments", "read_sensitive_features"]
+__all__ = [
+    "Groups",
+    "Partition",
+    "SensitiveFeatures",
+    "distinct_groups",
+    "partition_of",
+    "read_segments",
+    "read_sensitive_features",
+]
 
 IntArray = NDArray[np.intp]
 
@@ -115,6 +123,88 @@ class Groups:
                     "have the types that the rule was fitted to",
                     f"{name!r}, although the rule was fitted to the {_NOUNS[self.parameter]} {texts[str(name)]!r}",
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The groups of rows that are read in pieces.
+
+    Parameters
+    ----------
+    groups : Groups
+    others : bool, default=False
+        Whether rows may be in none of them, or have no group.
+    has_others : bool, default=False
+        Whether some rows are.
+    """
+
+    groups: Groups
+    others: bool = False
+    has_others: bool = False
+
+    @property
+    def of_segments(self) -> bool:
+        """Whether they are segments, not sensitive groups."""
+        return self.groups.parameter == "segments"
+
+    def codes(self, values: Any, n_rows: int) -> IntArray:
+        """Return the position (n,) of the group of each row of a piece."""
+        return self.groups.codes(values, n_rows, others=self.others)
+
+    def places(self, names: Sequence[Any]) -> IntArray:
+        """Return the positions of groups by name, that of all others behind the last."""
+        place = {name: g for g, name in enumerate(self.groups.names)}
+        return np.array([place.get(name, len(place)) for name in names], dtype=np.intp)
+
+
+def partition_of(names: Sequence[Any], features: tuple[str, ...] | None, known: Partition | None = None) -> Partition:
+    """Return the sensitive groups of rows by the names that occur, or those that a rule knows.
+
+    Parameters
+    ----------
+    names : sequence
+        Distinct; None where rows have no group.
+    features : tuple of str or None
+        Names of the columns.
+    known : Partition, optional
+    """
+    lacking = [name for name in names if _lacks_value(name)]
+    if known is None:
+        if lacking:
+            raise InvalidParameter(
+                "sensitive_features",
+                "be known for every row",
+                "missing values",
+                "drop such rows, or make them a separate group",
+            )
+        ordered = sorted_labels(list(names))
+        if len(ordered) < 2:
+            raise InvalidParameter("sensitive_features", "contain at least two groups", f"only {shown(ordered)}")
+        return Partition(Groups(tuple(ordered), features))
+    groups = known.groups
+    unknown = [name for name in names if name not in groups.names]
+    if unknown and not known.others:
+        raise InvalidParameter(
+            groups.parameter,
+            f"contain only groups that the rule was fitted to, {shown(list(groups.names))}",
+            shown(unknown[0]),
+            f"to decide about other groups, fit the rule with {argument('Sensitive.unknown', 'blind')}",
+        )
+    groups._check_types(unknown)
+    return Partition(groups, known.others, bool(unknown))
+
+
+def distinct_groups(values: Any, n_rows: int) -> tuple[list[Any], tuple[str, ...] | None]:
+    """Return the sensitive groups that occur among some rows, None where it is missing, and the names of the columns.
+
+    Examples
+    --------
+    >>> from metricwise.data.sensitive import distinct_groups
+    >>> distinct_groups(["b", "a", None], 3)
+    (['b', 'a', None], None)
+    """
+    columns = _columns(values, n_rows, "sensitive_features", missing=True)
+    return _combined(columns, "sensitive_features")[0], _names(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +307,13 @@ def _in_order(values: Any, features: tuple[str, ...] | None, parameter: str) -> 
 
 def _columns(values: Any, n_rows: int, parameter: str, *, missing: bool = False) -> list[Any]:
     """Return the columns, one value per row each; missing ones are refused, or all are None if `missing`."""
+    if isinstance(values, str):
+        raise InvalidParameter(
+            parameter,
+            f"hold one value for each of the {n_rows} rows, unless all that is read is in a table",
+            shown(values),
+            "pass the column itself",
+        )
     if is_frame(values):
         columns = list(columns_of(values))
     elif isinstance(values, (list, tuple)):

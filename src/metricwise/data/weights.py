@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
@@ -240,6 +239,8 @@ def read_piece_groups(groups: Any, n_rows: int) -> IntArray:
 
 def _hash(name: Any) -> int:
     """A number made of a name that every process makes alike, as Python's own of text is not."""
+    import hashlib  # for groups with names only
+
     text = f"{type(name).__name__}:{name!r}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 2
 

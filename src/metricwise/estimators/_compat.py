@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.base import _fit_context as fit_context
 from sklearn.model_selection._split import GroupsConsumerMixin
@@ -24,6 +25,7 @@ except ImportError:  # scikit-learn before 1.7
 __all__ = [
     "GroupsConsumerMixin",
     "HasMethods",
+    "HtmlRepr",
     "Interval",
     "MetaClassifier",
     "RealNotInt",
@@ -41,6 +43,22 @@ __all__ = [
 def own_requests(estimator: Any) -> Any:
     """Return a copy of what an estimator itself asks for, by its signatures and as its user has set it."""
     return estimator._get_metadata_request()
+
+
+class HtmlRepr:
+    """Shows in notebooks what `_html_repr` returns; scikit-learn before 1.7 shows its own diagram alone."""
+
+    def _html_repr(self) -> str:
+        raise NotImplementedError
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._html_repr()
+        return shown
 
 
 class MetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

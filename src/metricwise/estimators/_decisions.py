@@ -23,7 +23,7 @@ from ..metrics.abstention import read_abstain
 from ..rules.base import Rule
 from ..rules.label_base import LabelRuleBase
 from ._boosters import as_classifier
-from ._compat import MetaClassifier, VisualBlock
+from ._compat import HtmlRepr, MetaClassifier, VisualBlock
 from ._labels import as_given, label_matrix
 from ._responses import PROBA, Blocks, response_for
 from ._targets import Target
@@ -38,7 +38,7 @@ def _gives_probabilities(self: Any) -> bool:
     return True
 
 
-class RuleClassifier(MetaClassifier):
+class RuleClassifier(HtmlRepr, MetaClassifier):
     """Base of classifiers that predict with ``rule_`` on the response of ``estimator_`` that it takes."""
 
     estimator: Any

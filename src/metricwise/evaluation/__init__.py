@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.confusion import distributions
-from ..core.errors import InvalidParameter, argument, entry_point, refuses_removed
+from ..core.errors import InvalidParameter, argument, entry_point, mention, refuses_removed
 from ..core.losses import Loss
 from ..core.probabilities import Probabilities
 from ..core.progress import Progress
-from ..data.frames import warn_of_order
+from ..core.schema import Schema
+from ..data.frames import is_lazy, warn_of_order
+from ..data.keeping import keeping_rows
 from ..data.row_spec import Frequencies, InTime, RowSpec
-from ..data.sensitive import SensitiveFeatures
+from ..data.sensitive import Groups, SensitiveFeatures
 from ..data.single_column import is_single
 from ..data.sources.memory import MemorySource
 from ..goals.for_outputs import MetricSpec
@@ -40,12 +42,24 @@ from ..rules.weighted import anonymous_rule
 from .arguments import (
     ReadRows,
     allowed_for,
+    is_in_table,
     own_average,
     own_metric,
     read_rows,
     read_side_proba,
 )
-from .contenders import Contender, Contest, codes_for, is_pair_of_models, read_contest, read_groups, read_sides
+from .by_kind import decide_kinds
+from .contenders import (
+    Contender,
+    Contest,
+    codes_for,
+    groups_in,
+    is_pair_of_models,
+    known_partition,
+    read_contest,
+    read_groups,
+    read_sides,
+)
 from .groups import GroupRows, compare_gap, compare_worst, rows_of_groups
 from .labels import evaluate_labels, is_about_labels
 from .quantities import COST, GroupGap, Quantity, aims_of, as_gap, read_gap
@@ -60,6 +74,7 @@ _FITTED_NOTE = "Scores have no argmax of their own: it is the most probable clas
 
 @entry_point("evaluate")
 @refuses_removed("evaluate")
+@keeping_rows
 def evaluate(
     rule: Any,
     proba: Any = None,
@@ -95,10 +110,11 @@ def evaluate(
 
         To compare two models with a rule each, a dict ``{"a": (rule_a, proba_a), "b": (rule_b, proba_b)}``; `proba` is
         left out, and the next argument is `y`.
-    proba : array-like, sparse array, or Table
+    proba : array-like, sparse array, Table or Dask collection
         Class probabilities, logits or scores, as ``rule.predict`` takes them: for very many labels, a sparse array of
-        shape (N, M), or a list of sparse pieces. Rows of a :class:`metricwise.Table` are
-        all read into memory. None if only decisions are compared.
+        shape (N, M), or a list of sparse pieces. Rows of a :class:`metricwise.Table` or a Dask collection are read
+        batch by batch, in a few passes, and counted by their labels and decisions; with `cost`, and for very many
+        labels, those of a Table are all read into memory. None if only decisions are compared.
     y : array-like of shape (N,) or (N, M), sparse array of shape (N, M), str, or list of str
         True labels, among the rule's classes; missing labels are ignored. Columns of a data frame are matched to the
         rule's outputs by name, if the outputs have names. For a Table, the names of its columns of labels.
@@ -125,7 +141,7 @@ def evaluate(
         :class:`metricwise.InTime`: neighbours in time belong together, and with a half-life old rows count less.
     sensitive_features : array-like of shape (N,) or (N, F), optional
         The sensitive group of every row, which a :class:`metricwise.GroupedRule` and metrics about groups require. The
-        metrics are also evaluated for each group.
+        metrics are also evaluated for each group. For a Table, the name of a column or a list of names.
     cost : array-like of shape (N, K), (N, K, K) or (N, K, K + 1), optional
         Costs of the decisions about each row, as in :func:`optimize`, for the metric "cost", minus their mean, and for
         a :class:`metricwise.CostRule`.
@@ -146,7 +162,8 @@ def evaluate(
         What the numbers in `proba` are, as in :func:`optimize`, for thresholds and decisions. None: what the rule was
         fitted to; without a rule, probabilities.
     segments : array-like of shape (N,) or (N, F), optional
-        The segment of every row, which a :class:`metricwise.SegmentedRule` requires; other rules decide without it.
+        The segment of every row, which a :class:`metricwise.SegmentedRule` requires; other rules decide without it. For
+        a Table, the name of a column or a list of names.
 
     Returns
     -------
@@ -164,8 +181,8 @@ def evaluate(
     within groups; that of the difference, from its influence on both values. If all rows of a class are decided alike,
     they do not show how often other decisions would occur, so one additional row of the class with another decision is
     allowed for. For metrics that are not smooth (`min_recall`) or too steep for a linear approximation, 200 bootstrap
-    resamples are used. Intervals are clipped to the range of the metric. With `groups`, quantiles are those of
-    Student's distribution for the number of groups or of time periods.
+    resamples are used, which differ between rows in memory and elsewhere. Intervals are clipped to the range of the
+    metric. With `groups`, quantiles are those of Student's distribution for the number of groups or of time periods.
 
     The worst group, and the two groups furthest apart, are not known: any group might be, by chance. The interval of a
     gap ends above where that of any pair of groups does, and below where those of all pairs do that hold at once, by
@@ -230,19 +247,93 @@ def evaluate(
     warn_of_order(proba=contest.proba, y=y, sample_weight=sample_weight)
     allowed = allowed_for(abstain, *contest.rules)
     goal = GoalSpec(metrics, average, pos_label, output_weight, order=order)
+    known = known_partition(contest.rules, contest.models)
+    spec = RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label, input=input)
+    if cost is None:  # else all rows are in memory, and sensitive features as well
+        spec = replace(spec, sensitive_features=sensitive_features, known_groups=known)
+        if is_lazy(segments) or (is_in_table(contest.proba, y) and isinstance(segments, (str, list))):
+            spec = _with_segments(spec, contest, segments)
     read = read_rows(
         contest.reader,
-        RowSpec(contest.proba, y, sample_weight, groups, order=order, pos_label=pos_label, input=input),
+        spec,
         output_weight,
         next((rule.abstain_label for rule in contest.rules if rule.abstain_label is not None), None),
+        in_memory=cost is not None,
     )
-    sensitive = read_groups(contest.rules, sensitive_features, read.source.n_rows, contest.models)
-    costs = _read_costs(contest, read, y, cost, allowed, segments)
-    quantities = _read_quantities(goal, contest, read, sensitive, costs, allowed)
-    both = _decide(contest, read, y, sensitive, costs, segments)
+    notes = _notes_of_scores(contest, read.source.glance(1).proba)
+    if not isinstance(read.source, MemorySource):
+        return _evaluate_kinds(contest, goal, read, y, spec, segments, allowed, notes, cost)
+    sensitive = read_groups(known, sensitive_features, read.source.n_rows)
+    costs = _read_costs(contest, read.source, y, cost, allowed, segments)
+    named = None if sensitive is None else sensitive.groups
+    quantities = _read_quantities(goal, contest, read, named, costs, allowed)
+    both = _decide(contest, read.source, y, sensitive, costs, segments)
     source = read.in_time([aim for quantity in quantities.values() for aim in aims_of(quantity)])
-    notes = _notes_of_scores(contest, read.source.rows.proba)
+    assert isinstance(source, MemorySource)
     return _Evaluator(source, sensitive, costs, contest.titles, notes).evaluation(quantities, both)
+
+
+def _evaluate_kinds(
+    contest: Contest,
+    goal: GoalSpec,
+    read: ReadRows,
+    y: Any,
+    spec: RowSpec,
+    segments: Any,
+    allowed: AbstentionCost | None,
+    notes: tuple[str, ...],
+    cost: Any,
+) -> Evaluation:
+    """Evaluate on rows that are not in memory: they are counted by labels and decisions, and the kinds judged."""
+    if cost is not None:
+        raise InvalidParameter(
+            "cost",
+            problem=f"{argument('cost')} gives costs per row, which need probabilities and labels in memory",
+            remedy="pass a sample of the rows as arrays",
+        )
+    source, groups = read.source, None
+    partition, of_segments = source.partition, spec.known_groups is not None and spec.known_groups.of_segments
+    if partition is not None and of_segments:
+        segments = partition.groups
+    elif partition is not None:
+        groups = groups_in(partition)
+    elif not of_segments:
+        sensitive = read_groups(spec.known_groups, spec.sensitive_features, source.n_rows)
+        if sensitive is not None:
+            groups, codes = sensitive.groups, sensitive.codes
+            source = source.map(lambda rows: replace(rows, group=codes[rows.start : rows.start + rows.n_rows]))
+    quantities = _read_quantities(goal, contest, read, groups, None, allowed)
+    baseline = None if contest.second is not None else _Baseline(contest, source.schema)
+    decided = decide_kinds(contest, source, y, groups, segments, baseline)
+    kinds = decided.rows
+    evaluator = _Evaluator(kinds.source, decided.sensitive, None, contest.titles, notes, kinds.counts)
+    return evaluator.evaluation(quantities, decided.both)
+
+
+def _with_segments(spec: RowSpec, contest: Contest, segments: Any) -> RowSpec:
+    """Return the rows with the columns of segments in the place of sensitive features."""
+    known = known_partition(contest.rules, contest.models, "segments")
+    if known is None:  # no rule asks for them
+        return spec
+    if spec.sensitive_features is not None:
+        raise InvalidParameter(
+            "segments",
+            problem=f"{mention('segments')} and {mention('sensitive_features')} cannot both be given for rows that are "
+            "not in memory",
+            remedy="evaluate each by itself",
+        )
+    return replace(spec, sensitive_features=segments, known_groups=known)
+
+
+class _Baseline:
+    """What argmax decides about some rows, where nothing else is compared with."""
+
+    def __init__(self, contest: Contest, schema: Schema) -> None:
+        self.contest, self.schema = replace(contest, proba=None, first=replace(contest.first, proba=None)), schema
+
+    def __call__(self, rows: Any, sensitive: SensitiveFeatures | None, segments: Any) -> Decisions:
+        proba = _baseline_proba(self.contest, rows.proba, sensitive, segments)
+        return _decide_argmax(self.schema, proba, sensitive)
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -278,11 +369,11 @@ class _Costs:
 
 
 def _read_costs(
-    contest: Contest, read: ReadRows, y: Any, cost: Any, allowed: AbstentionCost | None, segments: Any
+    contest: Contest, source: MemorySource, y: Any, cost: Any, allowed: AbstentionCost | None, segments: Any
 ) -> _Costs | None:
     if cost is None:
         return None
-    schema = read.source.schema
+    schema = source.schema
     if schema.multioutput:
         raise InvalidParameter(
             "cost",
@@ -292,7 +383,7 @@ def _read_costs(
     cost_rules = [rule for rule in contest.rules if "cost" in rule.needs]
     price = getattr(cost_rules[0], "abstain_cost", None) if cost_rules else None if allowed is None else allowed.cost
     payer = CostRule(schema.classes, abstain_label=schema.abstain_label, abstain_cost=price)
-    return _Costs(payer.read_cost(cost, read.source.n_rows), payer, _calibrated(contest, read.source, y, segments))
+    return _Costs(payer.read_cost(cost, source.n_rows), payer, _calibrated(contest, source, y, segments))
 
 
 def _calibrated(contest: Contest, source: MemorySource, y: Any, segments: Any) -> FloatArray:
@@ -319,7 +410,7 @@ def _read_quantities(
     goal: GoalSpec,
     contest: Contest,
     read: ReadRows,
-    sensitive: SensitiveFeatures | None,
+    groups: Groups | None,
     costs: _Costs | None,
     allowed: AbstentionCost | None,
 ) -> dict[str, Quantity]:
@@ -343,9 +434,9 @@ def _read_quantities(
     aims = {}
     if metric_places:
         spec = replace(goal, metric=specs, pos_label=kept_label)
-        aims = read.aims(spec, strict=strict, by_group=sensitive is not None, allowed=allowed)
+        aims = read.aims(spec, strict=strict, by_group=groups is not None, allowed=allowed)
     quantities, rest = {}, iter(aims.items())
-    names = None if sensitive is None else sensitive.groups.names
+    names = None if groups is None else groups.names
     for (name, _), gap, cost in zip(listed, gaps, by_cost, strict=True):
         title: str
         quantity: Quantity
@@ -370,16 +461,15 @@ def _read_quantities(
 
 def _decide(
     contest: Contest,
-    read: ReadRows,
+    source: MemorySource,
     y: Any,
     sensitive: SensitiveFeatures | None,
     costs: _Costs | None,
     segments: Any,
 ) -> list[Decisions]:
     """Return what the rule and its baseline decide."""
-    proba, schema = read.source.rows.proba, read.source.schema
+    proba, schema = source.rows.proba, source.schema
     table = None if costs is None else costs.table
-    n_groups = 1 if sensitive is None else len(sensitive.groups.names)
     probas = [_proba_of(contender, contest, y, proba) for contender in contest.contenders]
     if any(contender_proba.n_rows != proba.n_rows for contender_proba in probas):
         raise InvalidParameter(
@@ -394,10 +484,15 @@ def _decide(
         for contender, contender_proba in zip(contest.contenders, probas, strict=True)
     ]
     if len(both) == 1:
-        argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
         baseline = _baseline_proba(contest, proba, sensitive, segments)
-        both.append(Decisions.of(argmax, RuleRows(baseline), n_groups))
+        both.append(_decide_argmax(schema, baseline, sensitive))
     return both
+
+
+def _decide_argmax(schema: Schema, proba: Probabilities, sensitive: SensitiveFeatures | None) -> Decisions:
+    """Return the decisions of argmax, once for every sensitive group if there are any."""
+    argmax = anonymous_rule(Loss.argmax(schema.decision_width), schema.n_decisions)
+    return Decisions.of(argmax, RuleRows(proba), 1 if sensitive is None else len(sensitive.groups.names))
 
 
 def _notes_of_scores(contest: Contest, proba: Probabilities) -> tuple[str, ...]:
@@ -439,13 +534,17 @@ def _baseline_proba(
 
 @dataclass(frozen=True, eq=False)
 class _Evaluator:
-    """Rows of M outputs with labels, their sensitive groups and costs, and what the two sides are called."""
+    """Rows of M outputs with labels, their sensitive groups and costs, and what the two sides are called.
+
+    `counts` (N,) are the rows that each row stands for, if these are kinds of rows.
+    """
 
     source: MemorySource
     sensitive: SensitiveFeatures | None
     costs: _Costs | None
     titles: tuple[str, str]
     notes: tuple[str, ...] = ()
+    counts: FloatArray | None = None
 
     def evaluation(self, quantities: Mapping[str, Quantity], both: list[Decisions]) -> Evaluation:
         """Judge two sets of decisions, which are made once for every group if there are any."""
@@ -456,7 +555,8 @@ class _Evaluator:
                 progress.stage(name)
                 comparisons[name] = self.compare(name, quantity, both, groups)
         by_group = {group.name: self.of_group(group, quantities) for group in groups}
-        return Evaluation(comparisons, self.source.n_rows, self.titles[1], by_group, self._notes, self.titles[0])
+        n_rows = self.source.n_rows if self.counts is None else int(self.counts.sum())
+        return Evaluation(comparisons, n_rows, self.titles[1], by_group, self._notes, self.titles[0])
 
     @property
     def _notes(self) -> tuple[str, ...]:
@@ -492,9 +592,8 @@ class _Evaluator:
             if quantity == COST and self.costs is not None:
                 table, eta = self.costs.table[group.rows], self.costs.eta[group.rows]
                 comparisons[name] = CostJudge(group.source, self.costs.payer, table, eta).compare(group.both)
-        return Evaluation(
-            comparisons, group.source.n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0]
-        )
+        n_rows = group.source.n_rows if self.counts is None else int(self.counts[group.rows].sum())
+        return Evaluation(comparisons, n_rows, self.titles[1], notes=_notes(group.source), title=self.titles[0])
 
 
 def _notes(source: MemorySource) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from ..data.logits import warn_of_probabilities
 from ..data.open import open_rows
 from ..data.row_spec import InTime, RowSpec
 from ..data.single_column import is_single
+from ..data.sources.base import SourceBase
 from ..data.sources.memory import MemorySource
 from ..data.weights import read_output_weight
 from ..goals.judged import positive_of, read_aims
@@ -35,8 +36,10 @@ from ..inference.judge import trial_influences
 from ..kernels import LinkArrays
 from ..metrics.abstention import Abstention, AbstentionCost, read_abstain
 from ..metrics.aim import AveragedMetric
+from ..oracles.kinds import has_copies, with_copies
 from ..oracles.problem import InMemory
 from ..rules.base import PARTITIONS, Rule
+from ..rules.calibration_fit import LINK_ROWS
 from ..rules.load import as_rule
 from ..rules.reading import says_single
 from ..rules.score_map import fit_input, map_scores
@@ -47,6 +50,7 @@ __all__ = [
     "baseline_map",
     "check_input",
     "in_output_order",
+    "open_side",
     "is_in_table",
     "read_from_table",
     "own_average",
@@ -63,6 +67,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 _METRIC_BY_OUTPUT = {"metrics": "metrics=[{output: metric, ...}]", "metric": "metric={output: metric, ...}"}
+_DOUBTED_ROWS = 1 << 10  # of rows that are not in memory, which say whether columns may be of other classes
 _OF_ROWS = frozenset({"sample_weight", "groups", "order", "pos_label", "input"})
 _OF_GOAL = frozenset({"average", "output_weight", "order", "pos_label"})
 
@@ -84,7 +89,7 @@ def specs_of(proba: Any, y: Any, metrics: Any, options: Mapping[str, Any]) -> tu
 
 def read_judged(
     rule: Rule, rows: RowSpec, goal: GoalSpec, *, strict: bool = True, allowed: AbstentionCost | None = None
-) -> tuple[MemorySource, dict[str, AveragedMetric]]:
+) -> tuple[SourceBase, dict[str, AveragedMetric]]:
     """Read the rows that a rule is judged on, and what it is judged by; as :func:`evaluate` takes them.
 
     Unless `strict`, a `pos_label` that no metric wants is left alone.
@@ -100,33 +105,40 @@ def read_judged(
 class ReadRows:
     """Rows with labels, the weights of outputs (M,), and when rows were observed."""
 
-    source: MemorySource
+    source: SourceBase
     output_weight: FloatArray
     time: InTime | None = None
 
     def aims(self, goal: GoalSpec, **options: Any) -> dict[str, AveragedMetric]:
         """Read what rules are judged by on these rows; see :func:`metricwise.goals.judged.read_aims`."""
         source = self.source
-        return read_aims(goal, source.schema, self.output_weight, sample_weight=source.rows.weight, **options)
+        weight = source.rows.weight if isinstance(source, MemorySource) else None
+        return read_aims(goal, source.schema, self.output_weight, sample_weight=weight, **options)
 
-    def in_time(self, aims: Sequence[AveragedMetric]) -> MemorySource:
+    def in_time(self, aims: Sequence[AveragedMetric]) -> SourceBase:
         """Return the source whose rows belong together by time periods, if they have times."""
         if self.time is None:
             return self.source
+        assert isinstance(self.source, MemorySource)  # others refuse InTime
         problems = [InMemory(self.source, aim) for aim in aims]
         return in_stretches(self.source, trial_influences(problems), self.time)
 
 
-def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None) -> ReadRows:
-    """Read the rows that a rule is judged on; as :func:`evaluate` takes them."""
-    data = _behind_baseline(rule, _read_data(rule, spec))
-    schema, rows = replace(data.schema, abstain_label=abstain_label), data.rows
+def read_rows(
+    rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_label: Any = None, *, in_memory: bool = False
+) -> ReadRows:
+    """Read the rows that a rule is judged on; as :func:`evaluate` takes them.
+
+    Rows of a table or a Dask collection stay where they are, unless they must be `in_memory`.
+    """
+    source = _behind_baseline(rule, _read_source(rule, spec, in_memory=in_memory))
+    schema = replace(source.schema, abstain_label=abstain_label)
     if spec.order is None:
         schema = replace(schema, order=_order_kept(rule, schema))
     alpha = read_output_weight(output_weight, schema.n_outputs)
-    if spec.proba is not None and spec.groups is None and rows.repeats is None:
-        rows = replace(rows, cluster=rows.copies())
-    source = MemorySource(rows, schema)
+    if spec.proba is not None and spec.groups is None and not spec.counts_rows:
+        source = _with_copies_clustered(source)
+    source = source.described(schema)
     if not (source.class_weights > 0)[alpha > 0].any():
         raise InvalidParameter(
             "sample_weight",
@@ -138,9 +150,18 @@ def read_rows(rule: Rule, spec: RowSpec, output_weight: Any = None, abstain_labe
     return ReadRows(source, alpha, spec.time)
 
 
-def _warn_of_proba(source: MemorySource, *, by_rule: bool) -> None:
+def _with_copies_clustered(source: SourceBase) -> SourceBase:
+    """Return the source with copies of rows in one cluster, if there are any."""
+    if not isinstance(source, MemorySource):
+        return source.map(with_copies) if has_copies(source) else source
+    copies = source.rows.copies()
+    return source if copies is None else source.map(lambda rows: replace(rows, cluster=copies))
+
+
+def _warn_of_proba(source: SourceBase, *, by_rule: bool) -> None:
     """Warn of numbers that seem to be something else, or of other classes."""
-    rows, schema = source.rows, source.schema
+    schema = source.schema
+    rows = source.rows if isinstance(source, MemorySource) else source.glance(_DOUBTED_ROWS)
     assert rows.codes is not None
     if schema.input.is_scores and is_single(rows.proba):  # whose sign says nothing
         return
@@ -174,25 +195,25 @@ def baseline_map(rule: Rule, proba: Probabilities) -> LinkArrays | None:
     return link.arrays if is_single(proba) else LinkArrays(link.temperature, np.zeros_like(link.bias), link.floor)
 
 
-def _behind_baseline(rule: Rule, data: Data) -> Data:
+def _behind_baseline(rule: Rule, source: SourceBase) -> SourceBase:
     """Return rows of logits behind the map whose most probable class is argmax."""
-    row_input, proba = data.schema.input, data.rows.proba
+    row_input, proba = source.schema.input, source.glance(1).proba
     if row_input.is_scores and is_single(proba) and not rule.has_map:
-        return _behind_fitted_map(data)
+        return _behind_fitted_map(source)
     base = baseline_map(rule, proba)
     if base is None:
-        return data
-    schema = replace(data.schema, input=replace(row_input, base=base))
-    return replace(data, rows=replace(data.rows, proba=proba.linked(base)), schema=schema)
+        return source
+    schema = replace(source.schema, input=replace(row_input, base=base))
+    return source.map(lambda rows: replace(rows, proba=rows.proba.linked(base))).described(schema)
 
 
-def _behind_fitted_map(data: Data) -> Data:
+def _behind_fitted_map(source: SourceBase) -> SourceBase:
     """Return single columns of scores behind a map that is fitted to their labels, where no rule has one."""
-    rows, schema = data.rows, data.schema
+    rows = source.rows if isinstance(source, MemorySource) else source.sample(LINK_ROWS)
     assert rows.codes is not None
-    row_input = fit_input(rows.proba, rows.codes, rows.weight, rows.frequency, schema.input)
-    mapped = replace(rows, proba=map_scores(rows.proba, row_input))
-    return replace(data, rows=mapped, schema=replace(schema, input=row_input))
+    row_input = fit_input(rows.proba, rows.codes, rows.weight, rows.frequency, source.schema.input)
+    mapped = source.map(lambda part: replace(part, proba=map_scores(part.proba, row_input)))
+    return mapped.described(replace(source.schema, input=row_input))
 
 
 def own_metric(rule: Any, parameter: str = "metrics") -> str:
@@ -267,13 +288,51 @@ def _order_kept(rule: Rule, schema: Schema) -> Scales | None:
     return tuple(said or fitted_order for said, fitted_order in zip(schema.order, kept, strict=True))
 
 
-def _read_data(rule: Rule, spec: RowSpec) -> Data:
-    """Read rows with labels, the outputs in the order of the rule."""
+def _read_source(rule: Rule, spec: RowSpec, *, in_memory: bool) -> SourceBase:
+    """Open rows with labels, the outputs in the order of the rule."""
     if spec.y is None:
         raise InvalidParameter("y", "hold the labels of the rows", "None")
+    if is_lazy(spec.proba):
+        return _open_for_rule(rule.schema, replace(spec, y=_lazy_in_order(rule.schema, spec.y)))
+    if is_in_table(spec.proba, spec.y):
+        source = _open_table(rule.schema, spec)
+        return MemorySource(_all_rows(source), source.schema, source.passes) if in_memory else source
+    data = _read_data(rule, spec)
+    return MemorySource(data.rows, data.schema)
+
+
+def _lazy_in_order(schema: Schema, y: Any) -> Any:
+    """Return labels of a Dask collection with the columns in the order of the outputs, where both have names."""
+    names = schema.output_names
+    if names is None or not schema.multioutput or not hasattr(y, "columns"):
+        return y
+    by_name = {str(column): column for column in y.columns}
+    return y[[by_name[name] for name in names]] if set(by_name) == set(names) else y
+
+
+def _open_for_rule(schema: Schema, spec: RowSpec) -> SourceBase:
+    """Open rows that are not in memory by the classes of a rule."""
+    return open_rows(spec_for_rule(spec, schema))[1]
+
+
+def _open_table(schema: Schema, spec: RowSpec) -> SourceBase:
+    """Open the rows of a table, the outputs in the order of a rule."""
+    y, several = spec.y, isinstance(spec.y, (list, tuple))
+    if several != schema.multioutput or (several and len(y) != schema.n_outputs):
+        names = f"the names of the columns of its {schema.n_outputs} outputs" if schema.multioutput else "one name"
+        raise InvalidParameter("y", f"be {names}, as the rule has outputs", shown(y))
+    if several and schema.output_names is not None and set(y) == set(schema.output_names):
+        y = list(schema.output_names)
+    return _open_for_rule(schema, replace(spec, y=y))
+
+
+def _all_rows(source: SourceBase) -> Any:
+    return source.take(np.arange(source.n_rows))
+
+
+def _read_data(rule: Rule, spec: RowSpec) -> Data:
+    """Read rows in memory with labels, the outputs in the order of the rule."""
     schema, proba, y = rule.schema, spec.proba, spec.y
-    if is_in_table(proba, y):
-        return read_from_table(schema, spec)
     if is_two_dimensional(y) != schema.multioutput:
         said = f"2-D, with a column for each of its {schema.n_outputs} outputs" if schema.multioutput else "1-D"
         raise InvalidParameter("y", f"be {said}, as the rule has them", f"shape {np.shape(y)}")
@@ -306,14 +365,8 @@ def is_in_table(proba: Any, y: Any) -> bool:
 
 def read_from_table(schema: Schema, spec: RowSpec) -> Data:
     """Read all rows of a table into memory."""
-    y, several = spec.y, isinstance(spec.y, (list, tuple))
-    if several != schema.multioutput or (several and len(y) != schema.n_outputs):
-        names = f"the names of the columns of its {schema.n_outputs} outputs" if schema.multioutput else "one name"
-        raise InvalidParameter("y", f"be {names}, as the rule has outputs", shown(y))
-    if several and schema.output_names is not None and set(y) == set(schema.output_names):
-        y = list(schema.output_names)
-    read_schema, source = open_rows(spec_for_rule(replace(spec, y=y), schema))
-    return Data(source.take(np.arange(source.n_rows)), read_schema)
+    source = _open_table(schema, spec)
+    return Data(_all_rows(source), source.schema)
 
 
 def spec_for_rule(spec: RowSpec, schema: Schema) -> RowSpec:
@@ -376,11 +429,15 @@ def _names(table: Any) -> list[str] | None:
     return list(map(str, column_names(table)))
 
 
+def open_side(rule: Rule, proba: Any, reader: Rule, y: Any) -> SourceBase:
+    """Open the rows that one side of a comparison decides by, where they are not in memory; see `read_side_proba`."""
+    schema = replace(reader.schema, normalize=rule.schema.normalize, input=rule.schema.input)
+    return _open_for_rule(schema, RowSpec(proba, y))
+
+
 def read_side_proba(rule: Rule, proba: Any, reader: Rule, y: Any, pos_label: Any) -> Probabilities:
     """Read the probabilities that one side of a comparison decides by, of the outputs of `reader`."""
     if is_in_table(proba, y):
-        schema = replace(reader.schema, normalize=rule.schema.normalize, input=rule.schema.input)
-        spec = spec_for_rule(RowSpec(proba, y), schema)
-        _, source = open_rows(spec)
-        return source.take(np.arange(source.n_rows)).proba
+        read: Probabilities = _all_rows(open_side(rule, proba, reader, y)).proba
+        return read
     return read_proba_for(rule, proba, pos_label)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..data.frames import is_two_dimensional
 from ..data.labels import read_pair
 from ..data.open import open_rows
 from ..data.row_spec import RowSpec
-from ..data.sensitive import Groups, SensitiveFeatures, read_sensitive_features
+from ..data.sensitive import Groups, Partition, SensitiveFeatures, read_sensitive_features
 from ..data.single_column import column_places
 from ..inference.decisions import Decisions
 from ..rules.base import Rule, RuleRows, same_classes
@@ -40,8 +40,10 @@ __all__ = [
     "Threshold",
     "check_alike",
     "codes_for",
+    "groups_in",
     "input_of",
     "is_pair_of_models",
+    "known_partition",
     "read_contest",
     "read_groups",
     "read_sides",
@@ -70,8 +72,10 @@ class Contender:
         sensitive: SensitiveFeatures | None,
         cost: NDArray[np.float64] | None,
         segments: Any = None,
+        *,
+        start: int = 0,
     ) -> Decisions:
-        """Return what is decided about rows whose probabilities have been read."""
+        """Return what is decided about rows whose probabilities have been read; `start` is that of the first."""
         n_groups = 1 if sensitive is None else len(sensitive.groups.names)
         reader = contest.reader
         if self.threshold is not None:
@@ -80,13 +84,15 @@ class Contender:
             classes = list(reader.classes) if reader.multioutput else reader.classes[0]
             codes = read_pair(y, self.labels, classes)[1]
             return Decisions.of_codes(codes, n_groups)
-        rows = RuleRows(read, groups=codes_for(self.rule, read.n_rows, sensitive, segments), cost=cost)
+        rows = RuleRows(read, start, codes_for(self.rule, read.n_rows, sensitive, segments), cost)
         return Decisions.of(self.rule, rows, n_groups)
 
 
 def codes_for(rule: Any, n_rows: int, sensitive: SensitiveFeatures | None, segments: Any) -> NDArray[np.intp] | None:
     """Return what a rule knows of rows: their segments if it needs these, else their sensitive groups."""
     if "segments" in rule.needs:
+        if isinstance(segments, SensitiveFeatures):  # read with the rows
+            return segments.codes
         codes: NDArray[np.intp] = rule.read_groups(n_rows, segments=segments)
         return codes
     return None if sensitive is None else sensitive.codes
@@ -312,25 +318,35 @@ def _contender(side: Any, proba: Any, reader: Rule, pos_label: Any) -> Contender
     return Contender(side, proba)
 
 
-def read_groups(
-    rules: Iterable[Any], sensitive_features: Any, n_rows: int, models: tuple[str, str] | None
-) -> SensitiveFeatures | None:
-    """Read the groups of rows: those that rules by group know, else those that there are.
+def known_partition(
+    rules: Iterable[Any], models: tuple[str, str] | None, need: str = "sensitive_features"
+) -> Partition | None:
+    """Return the groups or segments that rules know; None if there are no such rules.
 
     `models` are the names of two models whose rules these are, if there are any.
     """
-    grouped = [rule for rule in rules if "sensitive_features" in rule.needs]
-    known_groups = [rule.known for rule in grouped]
-    if not known_groups:
+    partitioned = [rule for rule in rules if need in rule.needs]
+    if not partitioned:
+        return None
+    first, last = partitioned[0].known, partitioned[-1].known
+    if first.names != last.names:
+        raise _unlike(f"{first.noun}s", shown(list(first.names)), shown(list(last.names)), models)
+    return Partition(first, all(rule.decides_others for rule in partitioned))
+
+
+def groups_in(partition: Partition) -> Groups:
+    """Return the groups of rows, with one for all that are in none of those known, if there are any."""
+    groups = partition.groups
+    return Groups((*groups.names, _OTHER_GROUPS)) if partition.has_others else groups
+
+
+def read_groups(known: Partition | None, sensitive_features: Any, n_rows: int) -> SensitiveFeatures | None:
+    """Read the groups of rows: those that rules by group know, else those that there are."""
+    if known is None:
         return None if sensitive_features is None else read_sensitive_features(sensitive_features, n_rows)
-    if known_groups[0].names != known_groups[-1].names:
-        raise _unlike("groups", shown(list(known_groups[0].names)), shown(list(known_groups[-1].names)), models)
-    others = all(rule.other is not None for rule in grouped)
-    codes = known_groups[0].codes(sensitive_features, n_rows, others=others)
-    names = known_groups[0].names
-    if (codes == len(names)).any():
-        return SensitiveFeatures(codes, Groups((*names, _OTHER_GROUPS)))
-    return SensitiveFeatures(codes, known_groups[0])
+    codes = known.codes(sensitive_features, n_rows)
+    has_others = bool((codes == len(known.groups.names)).any())
+    return SensitiveFeatures(codes, groups_in(replace(known, has_others=has_others)))
 
 
 def check_alike(rule: Any, other: Any, models: tuple[str, str] | None) -> None:

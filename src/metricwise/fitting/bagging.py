@@ -374,10 +374,18 @@ class BaggedRule:
         """Return the mean of the links of some of the resamples, a mask of shape (R,)."""
         if self.link is None:
             return None
-        shape = (self.n_resamples, -1)
-        temperature = self.link.temperature.reshape(shape)[which].mean(axis=0)
-        bias = self.link.bias.reshape(*shape, self.link.n_classes)[which].mean(axis=0)
-        return TemperatureScaling(temperature, bias, self.link.floor)
+        key = which.tobytes()
+        if key not in self._mean_links:
+            shape = (self.n_resamples, -1)
+            temperature = self.link.temperature.reshape(shape)[which].mean(axis=0)
+            bias = self.link.bias.reshape(*shape, self.link.n_classes)[which].mean(axis=0)
+            self._mean_links[key] = TemperatureScaling(temperature, bias, self.link.floor)
+        return self._mean_links[key]
+
+    @cached_property
+    def _mean_links(self) -> dict[bytes, TemperatureScaling]:
+        """Mean links of the resamples that have been asked for: those of each block, to decide and to recalibrate."""
+        return {}
 
     def recalibrate(self, problem: InMemory, rows: IntArray, which: NDArray[np.bool_]) -> Probabilities | None:
         """Return the probabilities of some rows behind the mean link of some of the resamples; None without links."""

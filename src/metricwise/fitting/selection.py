@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.confusion import expected_confusion, from_predictions
+from ..core.matrices import with_extra
+from ..core.probabilities import Probabilities
 from ..data.sources.memory import MemorySource
 from ..inference.decisions import Decisions
 from ..inference.judge import MAX_DELTA_ERROR, RESAMPLES, Judge, Scored
@@ -41,6 +43,7 @@ from .bagging import (
     fit_bags,
     links_of,
 )
+from .judging_sample import FEW_CLASS_ROWS, MANY_CLASSES, draw_judging_sample
 from .samples import MAX_ROWS, with_copies_clustered
 from .secondary_metrics import held_out
 from .solving import WIDE, Settings, solve
@@ -60,6 +63,7 @@ _MAX_CELLS = 1 << 20  # of confusion matrices that are held at once
 _MAX_FITTED = 1 << 23  # probabilities, of all resamples and candidates together, that rules are fitted to
 _MIN_TANGENT_GAIN = 0.9  # of the gain over argmax, that the best rule for a tangent must have
 _TANGENT_NOISE = 1.0  # of the value over the root of the number of rows: what it may lose besides
+_MAX_RECALIBRATED = 1 << 22  # probabilities that are recalibrated at once; of more, a block of rows
 _RESAMPLE_TOL = 1e-4  # of solvers on resamples: the remaining gap is small beside the sampling error
 _RESAMPLE_MAX_ITER = 30
 _SLOW_RESAMPLES = 40  # of the bootstrap for a metric whose values are calls: the standard error is known to a ninth
@@ -101,7 +105,19 @@ class Selection:
 
     def describe(self) -> str:
         """Return a sentence about what was chosen and why."""
-        return describe_choice(self.name, None if self.recipe is None else self.gain, self.candidates)
+        sentence = describe_choice(self.name, None if self.recipe is None else self.gain, self.candidates)
+        return sentence if self.recipe is not None else sentence + self._limit_of_evidence
+
+    @property
+    def _limit_of_evidence(self) -> str:
+        """Say why rows left out do not tell rules apart for a minimum over very many classes; empty for others."""
+        k, rows = self.judges.schema.width, self.judges.n_rows
+        if self.judges.aim.metric.traits.smooth or k <= MANY_CLASSES or rows >= FEW_CLASS_ROWS * k:
+            return ""
+        return (
+            f" The smallest of {k:,} recalls, each of about {max(round(rows / k), 1)} rows that judge, differs between "
+            "samples by more than rules differ: pass more rows, or choose a mean of recalls, such as 'q_mean'."
+        )
 
 
 def describe_choice(name: str, gain: Gain | None, candidates: Sequence[Candidate], baseline: str = "Argmax") -> str:
@@ -144,14 +160,20 @@ def select(
     rng = np.random.default_rng(seed)
     if isinstance(solver, Settings) and solver.tol is None:
         solver = replace(solver, tol=_RESAMPLE_TOL, max_iter=_RESAMPLE_MAX_ITER)
-    rows, whole = sample_rows(problem, len(recipes), rng)
+    judging = draw_judging_sample(problem, seed) if recipes[0].recalibrate else None
+    link_of_others = None if judging is None else judging[1]
+    rows, whole = sample_rows(problem, len(recipes), rng) if judging is None else (judging[0], False)
+    del judging  # whose rows are put in order below
     slow = rows.aim.metric.traits.slow
     tangent = _tangent(rows, recipes[-1], solver) if slow else None
     n_rounds = 1 if slow and tangent is None else n_rounds_for(rows, len(recipes))
     resamples = draw(rows, rng, n_rounds if whole else min(_JUDGING_ROUNDS, n_rounds))
     rows = resamples.problem
     stage("recalibrating resamples")
-    link = links_of(rows, resamples, recipes[0].recalibrate)
+    if link_of_others is None:
+        link = links_of(rows, resamples, recipes[0].recalibrate)
+    else:
+        link = link_of_others.of_outputs(np.zeros(resamples.n_resamples, dtype=np.intp))
     stage("fitting rules to resamples")
     bags = fit_bags(rows if tangent is None else replace(rows, aim=tangent), resamples, recipes, solver, link)
     stage("evaluating rules on rows left out")
@@ -482,17 +504,26 @@ def calibrated_gain(table: _OutOfBagScores, codes: NDArray[Any]) -> float | None
     rows = problem.source.rows
     assert rows.codes is not None
     labelled = None if rows.codes.min(initial=0) >= 0 else rows.codes >= 0
-    blocks = [np.empty(block.shape) for block in rows.proba.blocks]
+    width, n_extra = problem.schema.decision_width, problem.schema.n_extra
+
+    def counted(proba: Probabilities, some: Any) -> FloatArray:
+        weight, mass = (None if values is None else values[some] for values in (rows.weight, labelled))
+        return np.stack([expected_confusion(proba, c[some], weight, mass, width) for c in (codes, table.codes[-1])])
+
+    at_once = rows.proba.size <= _MAX_RECALIBRATED
+    blocks = [np.empty(block.shape) for block in rows.proba.blocks] if at_once else []
+    counts: FloatArray | float = 0.0
     for left_out, which in zip(table.resamples.rows, table.resamples.left_out.T, strict=True):
         recalibrated = bag.recalibrate(problem, left_out, which)
         if recalibrated is None:
             return None
-        for block, part in zip(blocks, recalibrated.blocks, strict=True):
+        if not at_once:
+            counts = counts + counted(recalibrated, left_out)
+        for block, part in zip(blocks, recalibrated.blocks if at_once else (), strict=True):
             block[left_out] = part
-    proba = replace(rows.proba, blocks=tuple(blocks), link=None)
-    width, n_extra = problem.schema.decision_width, problem.schema.n_extra
-    counts = [expected_confusion(proba, c, rows.weight, labelled, width) for c in (codes, table.codes[-1])]
-    value, base = judge.values_of_counts(np.pad(np.stack(counts), [(0, 0), (0, 0), (0, n_extra), (0, 0)]))
+    if at_once:
+        counts = counted(replace(rows.proba, blocks=tuple(blocks), link=None), slice(None))
+    value, base = judge.values_of_counts(with_extra(np.asarray(counts), n_extra, axis=-2))
     return float(value - base)
 
 

@@ -27,6 +27,7 @@ from ..metrics.objective import Objective
 from ..oracles.base import Oracle, TooManyChangesError
 from ..oracles.counts import Counts
 from ..oracles.problem import FitStrategy, Problem, argmax_rule
+from ..rules.base import described
 from ..rules.calibration import TemperatureScaling
 from ..rules.example_cost import CostRule
 from ..rules.metadata import RuleMetadata
@@ -291,7 +292,7 @@ def present(
         certificate = replace(certificate, upper_bound=None)  # outputs that keep argmax might do better
     metadata = (metadata or RuleMetadata()).updated(value=value, baseline=baseline)
     return FittedRule(
-        rule=replace(rule, metadata=metadata),
+        rule=described(rule, metadata),
         value=value,
         baseline=baseline,
         confusion=confusion[:, : problem.schema.width],

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.losses import Loss
+from ..core.matrices import with_extra
 from ..metrics.objective import Objective
 from ..oracles.counts import Counts
 from ..oracles.problem import InMemory, argmax_rule, mixed
@@ -158,7 +159,7 @@ class Judge:
         weight = objective.weight_at(objective.values(pooled))
         slope = grouping.spread(objective.full_gradient(pooled) * weight[:, None, None])
         slope = slope * grouping.share[:, None, None]  # (M, K, K)
-        counts = np.pad(problem.source.class_weights, [(0, 0), (0, problem.schema.n_extra)])
+        counts = with_extra(problem.source.class_weights, problem.schema.n_extra)
         factor = np.divide(oracle.priors, counts, out=np.zeros_like(counts), where=counts > 0)
         if problem.prior is None:
             # A row that moves its output's confusion moves it away from what it was, by as much.
@@ -200,7 +201,9 @@ class Judge:
     def _unit_weight(self) -> float:
         """Weight of what is drawn as one: a row, or a cluster of rows."""
         rows = self.problem.source.rows
-        weight = 1.0 if rows.weight is None or rows.repeats is not None else float(rows.weight.mean())
+        if rows.weight is not None and rows.repeats is not None:
+            return float(rows.weight.sum() / rows.repeats.sum())
+        weight = 1.0 if rows.weight is None else float(rows.weight.mean())
         if rows.dependence is not None:  # neighbours in time are no copies of one another
             return weight * rows.dependence.inflation
         return weight * rows.n_rows / self.spread.n_clusters

@@ -35,6 +35,10 @@ Rows are drawn by numbers made of what they hold (`row_keys`, `scattered`): `low
 
 Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
 
+A served rule decides few rows at a time: a `RowDecider` is made of it once, and checks and decides in one call.
+
+Where an objective is a mean of ratios, `search_ratio_means` finds its maximum along many segments at once.
+
 Where a metric of label sets is averaged over rows, `label_set_sizes` finds how many of its most probable labels a row
 predicts; see `_label_sets` for the arrays of such rows.
 
@@ -47,13 +51,16 @@ probabilities agree to rounding.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from . import _numpy
+from . import _few_rows, _numpy
 from ._block import Block, LabelBlock, LabelForm, LineArrays, LinkArrays
 from ._drawing import low_keys, row_keys, scattered
+from ._segments import RatioMeans, search_segments
 
 __all__ = [
     "Block",
@@ -61,6 +68,8 @@ __all__ = [
     "LabelForm",
     "LineArrays",
     "LinkArrays",
+    "RatioMeans",
+    "RowDecider",
     "changes",
     "check_rows",
     "code_type",
@@ -89,9 +98,12 @@ __all__ = [
     "relative_logits",
     "row_keys",
     "scattered",
+    "search_ratio_means",
+    "search_segments",
     "tally",
     "why_not_compiled",
     "work_alone",
+    "working_alone",
 ]
 
 VARIABLE = "METRICWISE_KERNELS"
@@ -104,7 +116,7 @@ def _choose(choice: str) -> tuple[ModuleType, str]:
     if choice == "numpy":
         return _numpy, ""
     try:
-        compiled = import_module("._compiled", __name__)  # a statement would blame circular imports
+        compiled = import_module(f"{__name__}._compiled")  # a statement would blame circular imports
     except ImportError as error:
         if choice == "compiled":
             raise ImportError(
@@ -118,6 +130,7 @@ def _choose(choice: str) -> tuple[ModuleType, str]:
 _twins, _why_not_compiled = _choose(os.environ.get(VARIABLE) or "auto")
 
 if TYPE_CHECKING:
+    from ._few_rows import RowDecider
     from ._label_sets import label_set_choose, label_set_sizes, label_set_values
     from ._labels import (
         label_ascend,
@@ -132,7 +145,9 @@ if TYPE_CHECKING:
     )
     from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, low_rows, recalibrate, tally
     from ._partition import log_partition, relative_logits
+    from ._segments import search_ratio_means
 else:
+    RowDecider = (_few_rows if _twins is _numpy else _twins).RowDecider
     changes = _twins.changes
     check_rows = _twins.check_rows
     count_expected = _twins.count_expected
@@ -155,6 +170,7 @@ else:
     low_rows = _twins.low_rows
     recalibrate = _twins.recalibrate
     relative_logits = _twins.relative_logits
+    search_ratio_means = _twins.search_ratio_means
     tally = _twins.tally
 
 code_type = _numpy.code_type
@@ -178,4 +194,16 @@ def max_threads() -> int:
 def work_alone() -> None:
     """Let passes that the calling thread makes from now on use no thread but itself."""
     if _twins is not _numpy:
-        _twins.work_alone()
+        _twins.use_threads(1)
+
+
+@contextmanager
+def working_alone() -> Iterator[None]:
+    """Let passes that the calling thread makes within this use no thread but itself."""
+    n_threads = max_threads()
+    work_alone()
+    try:
+        yield
+    finally:
+        if _twins is not _numpy:
+            _twins.use_threads(n_threads)

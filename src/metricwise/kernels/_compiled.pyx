@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from . import _drawing, _label_sets, _numpy
+from . import _drawing, _label_sets, _numpy, _segments
 from ._numpy import constant_slopes, slope_lines, slope_noise
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
@@ -34,7 +34,7 @@ cdef extern from "_loops.h" nogil:
         int32_t bin[MW_ROWS]
         int32_t kind[MW_ROWS]
     int mw_max_threads()
-    void mw_work_alone()
+    void mw_use_threads(int n_threads)
     int mw_has_openmp()
     double *mw_aligned(size_t numbers, void **held)
     void mw_load_f32(const char *base, ptrdiff_t row, ptrdiff_t cls, int n, int k, double *tile)
@@ -96,6 +96,35 @@ cdef extern from "_loops.h" nogil:
     int mw_within(int n, const double *values, double top)
     int mw_sums_to_one(int n, int k, const double *tile, double *total, double tolerance)
 
+cdef extern from "_outputs.h" nogil:
+    ctypedef struct mw_lanes:
+        double d0[MW_ROWS]
+        double v0[MW_ROWS]
+        double d1[MW_ROWS]
+        double v1[MW_ROWS]
+        double fall[MW_ROWS]
+        double begin[MW_ROWS]
+        double per_unit[MW_ROWS]
+        int64_t flip[MW_ROWS]
+        int32_t segment[MW_ROWS]
+        int32_t low[MW_ROWS]
+        int32_t high[MW_ROWS]
+        int32_t kind[MW_ROWS]
+        int32_t zeros[MW_ROWS]
+        int32_t ones[MW_ROWS]
+        int8_t codes[MW_ROWS]
+    void mw_load_lanes_f32(const char *base, ptrdiff_t row, const char *codes, ptrdiff_t code_row, int rows, int m,
+                           mw_lanes *o)
+    void mw_load_lanes_f64(const char *base, ptrdiff_t row, const char *codes, ptrdiff_t code_row, int rows, int m,
+                           mw_lanes *o)
+    void mw_cross_lanes(int n, const mw_lanes *o, int divided, int32_t n_bins, double *g, int32_t *segment)
+    void mw_count_lanes(int n, mw_lanes *o, const int32_t *segment, const uint8_t *which, int32_t *counts)
+    int mw_pick_lanes(int n, mw_lanes *o, const int32_t *segment, const uint8_t *wanted, int32_t *picked)
+    void mw_decide_outputs_f32(const char *base, const int8_t *codes, int m, const double *d0, const double *v0,
+                               const double *d1, const double *v1, int64_t *zeros, int64_t *ones)
+    void mw_decide_outputs_f64(const char *base, const int8_t *codes, int m, const double *d0, const double *v0,
+                               const double *d1, const double *v1, int64_t *zeros, int64_t *ones)
+
 cdef extern from "_link.h" nogil:
     void mw_link(int k, int width, double t, const double *bias, double floor, int positive, double *tile)
 
@@ -110,6 +139,17 @@ cdef extern from "_partition.h" nogil:
     void mw_logistic(int n, const double *z, double t, double bias, double *p, double *norm, double *mean)
     void mw_shares(int n, const double *z, const double *w, const double *p, const double *mean, double *share,
                    double *away)
+
+cdef extern from "_segments.h" nogil:
+    enum: MW_POINTS
+    enum: MW_FEW_CLASSES
+    ctypedef struct mw_ratio:
+        double above[4]
+        double below[4]
+        double empty
+        double zero_division
+    void mw_ratio_means(int n, int k, const double *length, const double *start, const double *step,
+                        const double *weight, const double *prior, double total, const mw_ratio *of, double *out)
 
 cdef extern from "_labels.h" nogil:
     enum: MW_COVERAGE
@@ -214,9 +254,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def work_alone():
-    """Let passes that the calling thread makes from now on use no thread but itself."""
-    mw_work_alone()
+def use_threads(int n_threads):
+    """Let passes that the calling thread makes from now on use so many threads."""
+    mw_use_threads(n_threads)
 
 
 def max_threads():
@@ -232,9 +272,12 @@ def has_openmp():
 include "_arrays.pxi"
 include "_counting.pxi"
 include "_walking.pxi"
+include "_outputs.pxi"
 include "_changes.pxi"
 include "_reading.pxi"
 include "_partition.pxi"
 include "_drawing.pxi"
 include "_labels.pxi"
 include "_label_sets.pxi"
+include "_segments.pxi"
+include "_few_rows.pxi"

@@ -47,6 +47,8 @@ cdef int _count_rows(
     cdef int n, b
     cdef int64_t *number
     cdef double *total
+    if _counts_outputs(source, labels, weight, counts, rules, n_rules):
+        return _count_outputs(source, labels, rules, n_rules, begin, end, <int64_t *> sums)
     if _allocate(&s, k, False, not (plain or source.positive)):
         return 1
     while row < end:

@@ -20,11 +20,11 @@
 #include <omp.h>
 static int mw_max_threads(void) { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
 static int mw_has_openmp(void) { return 1; }
-static void mw_work_alone(void) { omp_set_num_threads(1); } /* of the calling thread; others keep theirs */
+static void mw_use_threads(int n_threads) { omp_set_num_threads(n_threads); } /* of the caller; others keep theirs */
 #else
 static int mw_max_threads(void) { return 1; }
 static int mw_has_openmp(void) { return 0; }
-static void mw_work_alone(void) {}
+static void mw_use_threads(int n_threads) { (void)n_threads; }
 #endif
 
 #define MW_ROWS 128
@@ -526,6 +526,8 @@ MW_CLONES static int mw_pick(int n, const int32_t *restrict bin, const uint8_t *
     {                                                                                                                \
         double top = (double)n_bins;                                                                                 \
         int r = 0;                                                                                                   \
+        if (row == (ptrdiff_t)sizeof(type))                                                                          \
+            for (; r < n; r++) e->height[r] = (double)((const type *)base)[r];                                       \
         for (; r + 7 < n; r += 8) {                                                                                  \
             mw_fetch(base + r * row, row, sizeof(type));                                                             \
             MW_COLUMN(type, base + r * row, row, e->height + r);                                                     \
@@ -549,16 +551,20 @@ MW_DEFINE_TWO(mw_two_f32, float)
 MW_DEFINE_TWO(mw_two_f64, double)
 
 /* Count the changes of two classes by label, -1, 0 or 1; and the labels. */
-static void mw_count_by_label(int n, const char *restrict codes, ptrdiff_t row, const int32_t *restrict bin,
+MW_CLONES static void mw_count_by_label(int n, const char *restrict codes, ptrdiff_t row, const int32_t *restrict bin,
                               const uint8_t *restrict which, int32_t *restrict counts, int64_t *restrict labels)
 {
-    int64_t seen[3] = {0, 0, 0};
-    for (int b = 0; b < n; b++) {
-        int label = *(const int8_t *)(codes + b * row) + 1;
-        counts[((ptrdiff_t)bin[b] << 3) + which[label]]++;
-        seen[label]++;
+    int8_t label[MW_ROWS];
+    int32_t zeros = 0, ones = 0;
+    for (int b = 0; b < n; b++) label[b] = *(const int8_t *)(codes + b * row);
+    for (int b = 0; b < n; b++) { /* many at once, which counters in memory could not be */
+        zeros += label[b] == 0;
+        ones += label[b] == 1;
     }
-    for (int i = 0; i < 3; i++) labels[i] += seen[i];
+    labels[0] += n - zeros - ones;
+    labels[1] += zeros;
+    labels[2] += ones;
+    for (int b = 0; b < n; b++) counts[((ptrdiff_t)bin[b] << 3) + which[label[b] + 1]]++;
 }
 
 /* Add to the bins what each kind of change adds: four numbers, and whether any of them is not 0. */

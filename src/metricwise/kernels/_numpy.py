@@ -30,6 +30,7 @@ from ._labels import label_table as label_table
 from ._link import exp, log
 from ._partition import log_partition as log_partition  # twins as well
 from ._partition import relative_logits as relative_logits
+from ._segments import search_ratio_means as search_ratio_means
 
 _BLOCK = 1 << 16  # scores per block: half a megabyte of float64
 _MIN_ROWS = 64  # with very many outputs, fewer rows than this cost more in calls than they save in cache

@@ -269,7 +269,7 @@ cdef inline void _walk_flat(
     const Line *line, Walker *w, Log *log, Py_ssize_t m, Py_ssize_t group, Py_ssize_t row, int n
 ) noexcept nogil:
     """Walk rows whose lines have slopes that fall from one to the next, the same in every row: all rows in step."""
-    cdef int lines = <int> line.n_lines[m], left = lines > 1, q
+    cdef int lines = <int> line.n_lines[m], left = lines > 1, met = 0, q
     cdef const double *steep = line.steep + m * line.source.width
     cdef mw_envelope *e = w.envelope
     if lines == 2:
@@ -279,7 +279,8 @@ cdef inline void _walk_flat(
     mw_begin(w.low[0], w.own[0], steep[0], e)
     while left:
         mw_look(e)
-        for q in range(1, lines):
+        met += 1  # so many lines every row has left behind, at least
+        for q in range(met, lines):
             mw_meet(q, w.low[q], w.own[q], steep[q], e)
         mw_met(e)
         _note(line, w, log, m, group, row, n, e.code, e.next_code, e.next)
@@ -406,6 +407,8 @@ cdef int _walk_rows(
     cdef const Source *source = line.source
     cdef Py_ssize_t row = begin, m, group, j, width = source.width
     cdef int n, k
+    if _walks_outputs(line, first_output, last_output):
+        return _walk_outputs(line, log, begin, end, first_output, last_output)
     if _allocate_walker(&w, line):
         return 1
     while row < end:

@@ -29,6 +29,7 @@ from ..core.matrices import (
 )
 
 if TYPE_CHECKING:
+    from ..kernels import RatioMeans
     from .row_forms import PairRatio, RatioMean
 
 __all__ = ["Metric", "Linear", "FractionalLinear", "Increasing"]
@@ -170,6 +171,11 @@ class Form(_Described):
         """Return a slope of the summary as one of C: ``(matrix,)``, or ``(by_hit, by_column)``, (..., K) each."""
         return (_square(slope),)
 
+    @property
+    def _ratio_means(self) -> RatioMeans | None:
+        """The arrays of a form that is a mean of ratios of classes, for searches by the kernels; else None."""
+        return None
+
     def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray | None:
         """Return a term for each class, (..., K), by its hits and predicted share, (..., K) each.
 
@@ -204,8 +210,8 @@ class ShareForm(SummaryForm):
         return self.summary_of(diagonal(confusion), confusion.sum(axis=-2))
 
     def gradient_parts(self, slope: FloatArray) -> tuple[FloatArray, ...]:
-        by_hit, by_column = np.split(slope, 2, axis=-1)
-        return by_hit, by_column
+        k = slope.shape[-1] // 2
+        return slope[..., :k], slope[..., k:]
 
 
 class MinimumForm(SummaryForm):

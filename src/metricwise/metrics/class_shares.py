@@ -6,7 +6,8 @@ value and their best rule. Must not know rows or rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .base import Linear, Metric
 __all__ = ["depends_on_shares", "fixed_gains"]
 
 _N_PROBES = 3  # confusions that are compared at other class shares
+_MAX_KEPT_CLASSES = 100  # whose confusions are kept for the next call
 _TOL = 1e-9  # of the range of values: what differs by less is rounding
 
 
@@ -28,10 +30,13 @@ def depends_on_shares(metric: Metric, n_classes: int, classes: Sequence[Any] | N
     """
     if metric.traits.needs_integer_counts:
         return True
-    size = n_classes + n_extra
-    decided = np.random.default_rng(0).dirichlet(np.ones(size), (_N_PROBES, size))  # of the rows of each class
-    shares = np.repeat(np.stack(_probed_shares(n_classes, n_extra))[:, None], _N_PROBES, axis=1)
-    values = metric.bind(shares, classes).value(shares[..., None] * decided)
+    if n_classes + n_extra <= _MAX_KEPT_CLASSES:
+        shares, confusions = _kept_probes(n_classes, n_extra)
+        values = metric.bind(shares, classes).value(confusions)
+    else:
+        shares = np.stack(_probed_shares(n_classes, n_extra))
+        objective = metric.bind(shares, classes)
+        values = np.stack([objective.value(shares[..., None] * d) for d in _decided(n_classes + n_extra)], axis=1)
     low, high = metric.range
     scale = high - low if np.isfinite(high - low) else max(float(np.abs(values).max()), 1.0)
     return bool(np.abs(values[0] - values[1]).max() > _TOL * scale)
@@ -41,11 +46,25 @@ def fixed_gains(
     metric: Metric, n_classes: int, classes: Sequence[Any] | None = None, n_extra: int = 0
 ) -> FloatArray | None:
     """Return A (D, D) of a metric that is ``<A, C>`` whatever the class shares; None for all others."""
-    forms = [metric.bind(shares, classes) for shares in _probed_shares(n_classes, n_extra)]
-    first, second = (form if isinstance(form, Linear) else None for form in forms)
-    if first is None or second is None or not np.allclose(first.A, second.A, rtol=_TOL, atol=0.0):
+    first, second = _probed_shares(n_classes, n_extra)
+    form = metric.bind(first, classes)
+    if not isinstance(form, Linear):
         return None
-    return np.asarray(first.A)
+    other = metric.bind(second, classes)
+    return form.A if isinstance(other, Linear) and np.allclose(form.A, other.A, rtol=_TOL, atol=0.0) else None
+
+
+def _decided(size: int) -> Iterator[FloatArray]:
+    """Yield how the rows of each class are decided, one matrix (D, D) at a time: of very many classes it is large."""
+    rng = np.random.default_rng(0)
+    return (rng.dirichlet(np.ones(size), size) for _ in range(_N_PROBES))
+
+
+@lru_cache(maxsize=16)  # of the sizes of the last problems
+def _kept_probes(n_classes: int, n_extra: int) -> tuple[FloatArray, FloatArray]:
+    """Return class shares (2, _N_PROBES, D) and confusions at these, in which rows of each class are decided alike."""
+    shares = np.repeat(np.stack(_probed_shares(n_classes, n_extra))[:, None], _N_PROBES, axis=1)
+    return shares, shares[..., None] * np.stack(list(_decided(n_classes + n_extra)))
 
 
 def _probed_shares(n_classes: int, n_extra: int) -> list[FloatArray]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss, diagonal_form
 from ..core.matrices import FloatArray, diagonal_plus_columns, inner, quotient
+from ..kernels import RatioMeans
 from .averages import Grouping
 from .base import Form, FractionalLinear, Increasing, Linear, Metric, MinimumForm, ShareForm
 
@@ -255,6 +256,11 @@ class Objective:
             out[..., groups] = form.value_at(summaries[..., groups, :size])
         return out
 
+    @cached_property
+    def ratio_means(self) -> RatioMeans | None:
+        """The values of all groups as means of ratios of classes; None where they are not, or classes differ."""
+        return self.bound[0][1]._ratio_means if len(self.bound) == 1 else None
+
     def slopes_at(self, summaries: FloatArray) -> FloatArray:
         """Return d psi_g / d summary_g at summaries (..., G, D), in that shape."""
         out = np.zeros(summaries.shape)
@@ -343,11 +349,18 @@ class Objective:
     def _keeps_argmax(self) -> NDArray[np.bool_]:
         return np.asarray(self.frozen | (self.grouping.group < 0))
 
+    @cached_property
+    def _one_each(self) -> bool:
+        """Whether the losses of the groups are those of the outputs: there is one group, or one for each output."""
+        group, n_groups = self.grouping.group, self.grouping.n_groups
+        alone = n_groups == 1 or np.array_equal(group, np.arange(n_groups))
+        return bool(alone and not self._keeps_argmax.any())
+
     def spread(self, loss: Loss) -> Loss:
         """Turn losses of groups into losses of outputs; outputs that keep argmax get its loss."""
         grouping = self.grouping
         keep = self._keeps_argmax
-        if grouping.n_groups == 1 and not keep.any():
+        if self._one_each:
             return loss
         argmax = Loss.argmax(self.width)
         argmax = argmax if loss.is_diagonal else Loss(full=argmax.tensor())

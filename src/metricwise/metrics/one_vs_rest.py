@@ -23,8 +23,10 @@ from ..core.matrices import (
     diagonal_plus_columns,
     divide,
     prior_limits,
+    row_sums,
     with_column,
 )
+from ..kernels import RatioMeans
 from .base import Form, FractionalLinear, Linear, Metric, ShareForm, Traits, centred
 from .parameters import check_zero_division, class_weights, find_class, weight_places
 from .row_forms import RatioMean
@@ -52,11 +54,12 @@ class Terms(NamedTuple):
     def of(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
         """Return its value for each class, shape (..., K)."""
         shares = ((self.hit, hit), (self.true, true), (self.predicted, predicted))
-        counted = [weight * share for weight, share in shares if weight != 0]
+        counted = [share if weight == 1 else weight * share for weight, share in shares if weight != 0]
         if self.total != 0:
             counted.append(self.total * true.sum(axis=-1, keepdims=True))
         value = reduce(np.add, counted) if counted else np.zeros(())
-        if value.shape == hit.shape == true.shape == predicted.shape:  # as always but for terms of one share
+        whole = hit.shape == predicted.shape and true.shape == hit.shape[hit.ndim - true.ndim :]
+        if whole and value.shape == hit.shape:  # as always but for terms of one share
             return np.asarray(value)
         return np.broadcast_to(value, np.broadcast_shapes(hit.shape, true.shape, predicted.shape))
 
@@ -175,8 +178,8 @@ class OneVsRest(Metric):
         raise NotImplementedError
 
     def values(self, hit: FloatArray, true: FloatArray, predicted: FloatArray) -> FloatArray:
-        """Return the value of each class alone, as :meth:`profile` does."""
-        return self.profile(hit, true, predicted).value
+        """Return the value of each class alone, as :meth:`profile` does; true shares may lack leading axes."""
+        return self.profile(hit, np.broadcast_to(true, np.broadcast(hit, true).shape), predicted).value
 
     def bind(self, priors: ArrayLike, classes: Sequence[Any] | None = None) -> Form:
         priors = as_shares(priors)
@@ -246,7 +249,7 @@ class ClassRatio(OneVsRest):
         """Return the ratio of the sums over some classes."""
         n_classes = priors.shape[-1]
         above, below = (
-            np.sum([terms.matrix(n_classes, k) for k in counted], axis=0)
+            reduce(np.add, [terms.matrix(n_classes, k) for k in counted])
             for terms in (self.numerator, self.denominator)
         )
         if not self.denominator.fixed:
@@ -297,8 +300,17 @@ class AverageOfClasses(ShareForm):
         return Traits(name="average_of_classes", range=base.range, smooth=base.smooth, monotone=base.monotone)
 
     def _profile(self, summary: FloatArray) -> Profile:
-        hit, predicted = np.split(summary, 2, axis=-1)
+        hit, predicted = _halves(summary)
         return self.base.profile(hit, np.broadcast_to(self.priors, np.broadcast(hit, self.priors).shape), predicted)
+
+    @property
+    def _ratio_means(self) -> RatioMeans | None:
+        base = self.base
+        if not isinstance(base, ClassRatio):
+            return None
+        priors = np.atleast_2d(self.priors)
+        weights = np.broadcast_to(self.weights, priors.shape)
+        return RatioMeans(weights, priors, base.numerator, base.denominator, base.zero_division, EMPTY)
 
     def as_linear(self) -> Linear:
         """Return the same form as a matrix, where slopes do not depend on the predictions."""
@@ -309,7 +321,8 @@ class AverageOfClasses(ShareForm):
         )
 
     def value_at(self, summary: FloatArray) -> FloatArray:
-        return np.asarray(np.sum(self.weights * self._profile(summary).value, axis=-1))
+        hit, predicted = _halves(summary)
+        return row_sums(self.weights * self.base.values(hit, self.priors, predicted))
 
     def slope_at(self, summary: FloatArray) -> FloatArray:
         profile = self._profile(summary)
@@ -317,6 +330,12 @@ class AverageOfClasses(ShareForm):
 
     def class_terms(self, hits: FloatArray, predicted: FloatArray) -> FloatArray:
         return np.asarray(self.weights * self.base.values(hits, np.broadcast_to(self.priors, hits.shape), predicted))
+
+
+def _halves(summary: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return hits and predicted shares (..., K) of summaries (..., 2 K)."""
+    k = summary.shape[-1] // 2
+    return summary[..., :k], summary[..., k:]
 
 
 def _free_gradient_of_classes(

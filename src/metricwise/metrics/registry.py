@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from ..core.errors import InvalidParameter, InvalidType, mention
@@ -176,7 +176,13 @@ def get_metric(name: str, *, zero_division: float = 0.0, **parameters: Any) -> M
         )
     if "zero_division" in accepted:
         parameters["zero_division"] = zero_division
-    return factory(**parameters)
+    return factory(**parameters) if parameters.keys() - {"zero_division"} else _plain(factory, **parameters)
+
+
+@lru_cache(maxsize=64)
+def _plain(factory: Callable[..., Metric], **zero_division: float) -> Metric:
+    """Return a metric without parameters of its own: always the same object, which knows what it has derived."""
+    return factory(**zero_division)
 
 
 def unknown_name(

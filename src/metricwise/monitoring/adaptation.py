@@ -5,16 +5,17 @@ Must not know how rules are searched for.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import InvalidParameter, mention
 from ..core.inputs import PROBABILITIES
-from ..core.probabilities import Probabilities
 from ..core.schema import Schema
 from ..data.classes import kept_order
-from ..data.sources.memory import MemorySource
+from ..data.sources.base import SourceBase
 from ..evaluation.arguments import own_average, own_metric
 from ..fitting.driver import route_of
 from ..fitting.solving import FitTask, Settings
@@ -22,11 +23,11 @@ from ..goals.constraint_text import read_constraints
 from ..goals.spec import GoalSpec
 from ..oracles.problem import FitStrategy, Problem
 from ..rules.base import Rule
-from ..rules.calibration import prior_shift
+from ..rules.calibration import TemperatureScaling, prior_shift
 from ..rules.class_shares import EXACT, UNCHANGED, moved_metadata
 from ..rules.cut_points import in_unit_of_rows
 from ..rules.stored_calibration import StoredCalibration, require_calibration
-from .shares import ShareEstimate, check_groups, check_level, shares_of_rows
+from .shares import ShareEstimate, check_groups, check_level, read_unlabelled, shares_of_rows
 
 __all__ = ["adapt"]
 
@@ -44,7 +45,7 @@ def adapt(rule: Rule, proba: Any, metric: Any, level: float, pos_label: Any) -> 
             remedy="fit it again with recent labels",
         )
     calibration = require_calibration(rule.metadata.calibration, rule.schema, "adapted")
-    rows = rule.read(proba, pos_label)
+    rows = read_unlabelled(rule, proba, pos_label)
     if rows.n_rows < MIN_ROWS:
         raise InvalidParameter(
             "proba",
@@ -61,11 +62,11 @@ def adapt(rule: Rule, proba: Any, metric: Any, level: float, pos_label: Any) -> 
     return _refit(rule, rows, calibration, shares, metric)
 
 
-def _refit(rule: Rule, rows: Probabilities, calibration: StoredCalibration, shares: ShareEstimate, metric: Any) -> Rule:
+def _refit(rule: Rule, rows: SourceBase, calibration: StoredCalibration, shares: ShareEstimate, metric: Any) -> Rule:
     """Fit the rule anew behind the shifted calibration."""
     table = np.atleast_2d(shares.estimate)
     link = prior_shift(calibration.link, calibration.shares, table)
-    problem, goal = _problem(rule, link.view(rows).recalibrated(), metric)
+    problem, goal = _problem(rule, rows.map(partial(_behind, link)), metric)
     task = FitTask(problem, goal, FitStrategy("expected"), Settings())
     fitted = route_of(task)(task)
     entries = moved_metadata(rule.metadata, table, rule.n_classes, "adapted")
@@ -77,7 +78,11 @@ def _refit(rule: Rule, rows: Probabilities, calibration: StoredCalibration, shar
     return adapted.with_outputs_of(rule, ~np.atleast_1d(shares.moved)) if keeps else adapted
 
 
-def _problem(rule: Rule, proba: Probabilities, metric: Any) -> tuple[Problem, Any]:
+def _behind(link: TemperatureScaling, rows: Any) -> Any:
+    return replace(rows, proba=link.view(rows.proba).recalibrated())
+
+
+def _problem(rule: Rule, source: SourceBase, metric: Any) -> tuple[Problem, Any]:
     """Return the problem of calibrated probabilities without labels, and the goal that the rule was fitted for."""
     metadata = rule.metadata
     order = kept_order(metadata, rule.classes)
@@ -91,5 +96,4 @@ def _problem(rule: Rule, proba: Probabilities, metric: Any) -> tuple[Problem, An
         abstain=None if rule.abstain_label is None else (metadata.abstain or True),
     )
     goal = spec.read(schema)
-    source = MemorySource.unlabelled(proba, goal.schema)
-    return Problem(source, goal.aim, None, {}, goal.abstention, goal.constraints), goal
+    return Problem(source.described(goal.schema), goal.aim, None, {}, goal.abstention, goal.constraints), goal

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.probabilities import Probabilities
+from ..data.sources.base import Source, SourceBase
 from ..data.sources.memory import MemorySource
 from ..inference.results import Estimate
 from ..inference.spread import Spread, clip_interval
@@ -68,8 +69,8 @@ def _estimate(values: FloatArray, limits: tuple[float, float]) -> Estimate:
 
 def draw_confusions(
     rule: Rule,
-    proba: Probabilities,
-    source: MemorySource,
+    unlabelled: SourceBase,
+    source: Source,
     calibration: StoredCalibration,
     shares: FloatArray,
     seed: int,
@@ -79,9 +80,9 @@ def draw_confusions(
     Parameters
     ----------
     rule : Rule
-    proba : Probabilities
-        Of the rows without labels.
-    source : MemorySource
+    unlabelled : SourceBase
+        The rows without labels.
+    source : Source
         Reference rows with labels.
     calibration : StoredCalibration
         Of the reference rows.
@@ -92,7 +93,7 @@ def draw_confusions(
     rng = np.random.default_rng(seed)
     n_draws = N_DRAWS if rule.n_outputs <= _MAX_OUTPUTS else _FEW_DRAWS
     max_rows = int(np.clip(_MAX_ENTRIES // (rule.n_outputs * rule.width), _MIN_ROWS, _MAX_ROWS))
-    new = _NewRows.read(rule, proba, n_draws, max_rows, rng)
+    new = _NewRows.read(rule, unlabelled, n_draws, max_rows, rng)
     reference = _Reference.read(rule, source, n_draws, max_rows, rng)
     width = rule.schema.decision_width
     result = np.zeros((2, 1 + n_draws, rule.n_outputs, width, width))
@@ -112,10 +113,11 @@ class _NewRows:
     sampled: bool
 
     @classmethod
-    def read(cls, rule: Rule, proba: Probabilities, n_draws: int, max_rows: int, rng: np.random.Generator) -> _NewRows:
-        sampled = proba.n_rows > max_rows
-        if sampled:
-            proba = proba.take(np.sort(rng.choice(proba.n_rows, max_rows, replace=False)))
+    def read(cls, rule: Rule, source: SourceBase, n_draws: int, max_rows: int, rng: np.random.Generator) -> _NewRows:
+        n_rows = source.n_rows
+        sampled = n_rows > max_rows
+        taken = np.sort(rng.choice(n_rows, max_rows, replace=False)) if sampled else np.arange(n_rows)
+        proba = source.take(taken).proba
         draws = rng.poisson(1.0, (n_draws, proba.n_rows)).astype(np.float64)
         return cls(proba, rule.distribute(RuleRows(proba)), draws, sampled)
 
@@ -130,9 +132,7 @@ class _Reference:
     draws: FloatArray
 
     @classmethod
-    def read(
-        cls, rule: Rule, source: MemorySource, n_draws: int, max_rows: int, rng: np.random.Generator
-    ) -> _Reference:
+    def read(cls, rule: Rule, source: Source, n_draws: int, max_rows: int, rng: np.random.Generator) -> _Reference:
         rows = source.sample(max_rows)
         spread = Spread.of(MemorySource(rows, source.schema, source.passes))
         weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, mention, shown
 from ..core.labels import python_labels
+from ..data.keeping import keeping_rows
 from ..data.row_spec import RowSpec
-from ..data.sources.memory import MemorySource
+from ..data.sources.base import SourceBase
 from ..data.weights import read_output_weight
 from ..evaluation.arguments import (
     ReadRows,
@@ -23,7 +24,6 @@ from ..evaluation.arguments import (
     own_average,
     own_metric,
     read_judged,
-    read_proba_for,
     read_rule,
 )
 from ..goals.constraint import Constraint
@@ -33,10 +33,11 @@ from ..goals.judged import positive_of
 from ..goals.spec import GoalSpec
 from ..inference.results import Estimate
 from ..metrics.aim import AveragedMetric
-from ..oracles.problem import InMemory
+from ..oracles.problem import Problem
 from ..rules.base import PARTITIONS, Rule
+from ..rules.reading import says_single
 from .drawn_confusions import DrawnConfusions, draw_confusions
-from .shares import ShareEstimate, shares_of_rows
+from .shares import ShareEstimate, read_unlabelled, shares_of_rows
 
 __all__ = ["ExpectedValue", "Expectation", "expect"]
 
@@ -175,6 +176,7 @@ def _interval(estimate: Estimate) -> str:
 
 
 @entry_point("expect")
+@keeping_rows
 def expect(
     rule: Any,
     proba: Any,
@@ -198,8 +200,9 @@ def expect(
     ----------
     rule : rule, Solution, path, str or dict
         As in :func:`evaluate`. Rules by sensitive group and for costs per row are refused.
-    proba : array-like
-        Class probabilities, logits or scores of the rows without labels, as ``rule.predict`` takes them.
+    proba : array-like, Table or Dask collection
+        Class probabilities, logits or scores of the rows without labels, as ``rule.predict`` takes them. Class shares
+        of all rows of a :class:`metricwise.Table` or a Dask collection are estimated pass by pass.
     metrics : str, Metric, callable, list or dict, optional
         As in :func:`evaluate`. None: the metric that the rule was optimised for.
     reference : tuple (proba, y) or (proba, y, sample_weight)
@@ -245,9 +248,7 @@ def expect(
     _check_kind(read)
     goal = _goal_of(read, metrics, average, output_weight, order, pos_label)
     problem, aims = _read_reference(rule, read, reference, goal, abstain)
-    rows = read_proba_for(read, proba, pos_label)
-    if rows.n_rows == 0:
-        raise InvalidParameter("proba", "have at least one row", "none")
+    rows = read_unlabelled(read, proba, None if says_single(read.metadata, read.schema.classes) else pos_label)
     for name, aim in aims.items():
         _check_aim(name, aim)
     calibration = problem.calibration
@@ -287,7 +288,7 @@ def _goal_of(rule: Rule, metrics: Any, average: Any, output_weight: Any, order: 
 
 def _read_reference(
     given_rule: Any, rule: Rule, reference: Any, goal: GoalSpec, abstain: Any
-) -> tuple[InMemory, dict[str, AveragedMetric]]:
+) -> tuple[Problem, dict[str, AveragedMetric]]:
     """Read the rows with labels, and what the rule is judged by."""
     allowed = allowed_for(abstain, rule)
     if reference is None:
@@ -308,10 +309,10 @@ def _read_reference(
                 raise
             raise error.within(before="reference = (proba, y): ") from None
     _check_classes(rule, source)
-    return InMemory(source, next(iter(aims.values()))), aims
+    return Problem(source, next(iter(aims.values()))), aims
 
 
-def _check_classes(rule: Rule, source: MemorySource) -> None:
+def _check_classes(rule: Rule, source: SourceBase) -> None:
     """Refuse reference rows that lack an output, or a class of a single output that the rule was fitted to."""
     unlabelled = np.flatnonzero(source.class_rows.sum(axis=1) == 0)
     if len(unlabelled):
@@ -334,14 +335,13 @@ def _check_classes(rule: Rule, source: MemorySource) -> None:
         )
 
 
-def _rows_of_solution(solution: Any) -> MemorySource:
+def _rows_of_solution(solution: Any) -> SourceBase:
     """Return the rows that a solution was fitted to."""
-    source = getattr(getattr(solution, "problem", None), "source", None)
-    if not isinstance(source, MemorySource) or not source.labelled:
+    source: SourceBase | None = getattr(getattr(solution, "problem", None), "source", None)
+    if source is None or not source.labelled:
         raise InvalidParameter(
             "reference",
-            "be a tuple (proba, y) of rows with labels, unless a Solution is passed that was fitted to labelled rows "
-            "in memory",
+            "be a tuple (proba, y) of rows with labels, unless a Solution is passed that was fitted to labelled rows",
             "None",
             f"pass {argument('reference')}, preferably rows that the rule was not fitted to",
         )
@@ -376,7 +376,7 @@ def _read_seed(random_state: Any) -> int:
 # -------------------------------------------------------------------------------------------------------------- values
 
 
-def _value_of_aim(aim: AveragedMetric, drawn: DrawnConfusions, problem: InMemory) -> ExpectedValue:
+def _value_of_aim(aim: AveragedMetric, drawn: DrawnConfusions, problem: Problem) -> ExpectedValue:
     """Return what a metric is expected to be."""
     schema = problem.schema
     weight = np.full(schema.n_outputs, float(problem.n_rows))
@@ -389,7 +389,7 @@ def _value_of_aim(aim: AveragedMetric, drawn: DrawnConfusions, problem: InMemory
     return ExpectedValue.of(*drawn.estimates(values, aim.metric.range))
 
 
-def _constraints_of(rule: Rule, problem: InMemory) -> list[Constraint]:
+def _constraints_of(rule: Rule, problem: Problem) -> list[Constraint]:
     """Return the constraints that a rule was fitted for, but for those about sensitive groups."""
     metadata = rule.metadata
     if not metadata.subject_to:
@@ -406,7 +406,7 @@ def _abstain(rule: Rule) -> Any:
     return None if rule.abstain_label is None else (rule.metadata.abstain or True)
 
 
-def _value_of_constraint(constraint: Constraint, drawn: DrawnConfusions, problem: InMemory) -> ExpectedValue:
+def _value_of_constraint(constraint: Constraint, drawn: DrawnConfusions, problem: Problem) -> ExpectedValue:
     """Return what the metric of a constraint is expected to be; outputs that are pooled count alike."""
     schema = problem.schema
     outputs = np.arange(schema.n_outputs) if constraint.output is None else np.array([constraint.output])
@@ -423,7 +423,7 @@ def _value_of_constraint(constraint: Constraint, drawn: DrawnConfusions, problem
 
 
 def _notes(
-    rule: Rule, problem: InMemory, n_rows: int, values: Mapping[str, ExpectedValue], own_rows: bool
+    rule: Rule, problem: Problem, n_rows: int, values: Mapping[str, ExpectedValue], own_rows: bool
 ) -> Iterator[str]:
     """Say what cannot be known."""
     if n_rows < _MIN_ROWS or _n_labelled(problem) < _MIN_ROWS:
@@ -439,14 +439,16 @@ def _notes(
         )
 
 
-def _n_labelled(problem: InMemory) -> int:
+def _n_labelled(problem: Problem) -> int:
     """Return the number of rows with a label."""
-    codes = problem.source.rows.codes
-    assert codes is not None
-    return int((codes >= 0).any(axis=1).sum())
+    return int(problem.source.reduce(_count_labelled))
 
 
-def _was_fitted_to(rule: Rule, problem: InMemory) -> bool:
+def _count_labelled(rows: Any) -> int:
+    return int((rows.codes >= 0).any(axis=1).sum())
+
+
+def _was_fitted_to(rule: Rule, problem: Problem) -> bool:
     """Whether rows seem to be those that a rule was fitted to: as many, of the same classes."""
     counts = problem.source.class_rows[:, : problem.schema.width].round().astype(int).tolist()
     kept = rule.metadata.class_counts

@@ -7,13 +7,21 @@ Saerens et al., here by Newton's method. Must not know rules.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-__all__ = ["LikelihoodRatio", "Mixing", "ShareInfluence", "maximise_shares"]
+__all__ = [
+    "InfluenceSums",
+    "LikelihoodRatio",
+    "LikelihoodSums",
+    "MixedRows",
+    "Mixing",
+    "ShareInfluence",
+    "maximise_shares",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -22,6 +30,42 @@ _TOL = 1e-16  # of the log-likelihood left to gain, for each row
 _LEAST_WEIGHT = 1e-10  # of each class, in rows for each row: keeps the maximum off the boundary, by less than 1e-9
 _RANK_TOL = 1e-10  # of the information: classes that rows do not tell apart
 _INSIDE = 0.95  # of the way to the boundary that a step may go
+
+
+class LikelihoodSums(NamedTuple):
+    """The log-likelihood of shares, and sums of its slopes (K,) and of their products (K, K) over rows."""
+
+    value: float
+    slopes: FloatArray
+    products: FloatArray
+
+    @classmethod
+    def of(cls, ratios: FloatArray, shares: FloatArray) -> LikelihoodSums:
+        """Return the sums over rows of density ratios (N, K)."""
+        density = ratios @ shares
+        weights = ratios / density[:, None]
+        return cls(float(np.log(density).sum()), weights.sum(axis=0), weights.T @ weights)
+
+    def add(self, other: LikelihoodSums) -> LikelihoodSums:
+        """Add the sums over other rows."""
+        return LikelihoodSums(self.value + other.value, self.slopes + other.slopes, self.products + other.products)
+
+
+class MixedRows(Protocol):
+    """Rows whose class shares are looked for, wherever they are; attributes as in :class:`Mixing`."""
+
+    @property
+    def old(self) -> FloatArray: ...
+
+    @property
+    def deflation(self) -> float: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def at(self, shares: FloatArray) -> LikelihoodSums:
+        """Return the log-likelihood of shares (K,) and its slopes."""
+        ...
 
 
 class Mixing(NamedTuple):
@@ -40,6 +84,15 @@ class Mixing(NamedTuple):
     old: FloatArray
     deflation: float = 1.0
 
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.ratios)
+
+    def at(self, shares: FloatArray) -> LikelihoodSums:
+        """Return the log-likelihood of shares (K,), not deflated, and its slopes."""
+        return LikelihoodSums.of(self.ratios, shares)
+
     def log_likelihood(self, shares: FloatArray) -> float:
         """Return the log-likelihood of shares (K,), not deflated."""
         return float(np.log(self.ratios @ shares).sum())
@@ -53,38 +106,40 @@ class LikelihoodRatio(NamedTuple):
     p_value: float
 
     @classmethod
-    def of(cls, mixing: Mixing) -> LikelihoodRatio:
+    def of(cls, mixing: MixedRows) -> LikelihoodRatio:
         """Test the old shares."""
         shares = maximise_shares(mixing, 0.0)
-        gain = mixing.log_likelihood(shares) - mixing.log_likelihood(mixing.old)
+        gain = mixing.at(shares).value - mixing.at(mixing.old).value
         statistic = max(2 * mixing.deflation * gain, 0.0)
         return cls(shares, statistic, float(chdtrc(len(mixing.old) - 1, statistic)))
 
 
-def maximise_shares(mixing: Mixing, prior_rows: float) -> FloatArray:
+def maximise_shares(mixing: MixedRows, prior_rows: float) -> FloatArray:
     """Return the shares (K,) that maximise the deflated log-likelihood with a Dirichlet prior around the old shares.
 
     The prior is worth `prior_rows` rows for each class. By damped Newton steps within the simplex.
     """
-    ratios, old, deflation = mixing
-    n_rows, k = ratios.shape
+    old, deflation, n_rows = mixing.old, mixing.deflation, mixing.n_rows
+    k = len(old)
     strength = prior_rows * k * old + _LEAST_WEIGHT * deflation * n_rows  # (K,)
     shares = old / old.sum()
-    value = _value(shares, mixing, strength)
+    sums = mixing.at(shares)
     for _ in range(_MAX_STEPS):
-        weights = ratios / (ratios @ shares)[:, None]
-        gradient = deflation * weights.sum(axis=0) + strength / shares
-        information = deflation * weights.T @ weights + np.diag(strength / shares**2)
+        gradient = deflation * sums.slopes + strength / shares
+        information = deflation * sums.products + np.diag(strength / shares**2)
         step = _newton_step(gradient, information)
         gain = float(gradient @ step)
         if gain <= _TOL * max(n_rows, 1):
             break
-        shares, value = _line_search(shares, step, gain, value, mixing, strength)
+        trial, sums = _line_search(shares, step, gain, sums, mixing, strength)
+        if trial is shares:
+            break
+        shares = trial
     return np.asarray(shares)
 
 
-def _value(shares: FloatArray, mixing: Mixing, strength: FloatArray) -> float:
-    return mixing.deflation * mixing.log_likelihood(shares) + float(strength @ np.log(shares))
+def _value(shares: FloatArray, sums: LikelihoodSums, deflation: float, strength: FloatArray) -> float:
+    return deflation * sums.value + float(strength @ np.log(shares))
 
 
 def _newton_step(gradient: FloatArray, information: FloatArray) -> FloatArray:
@@ -94,19 +149,89 @@ def _newton_step(gradient: FloatArray, information: FloatArray) -> FloatArray:
 
 
 def _line_search(
-    shares: FloatArray, step: FloatArray, gain: float, value: float, mixing: Mixing, strength: FloatArray
-) -> tuple[FloatArray, float]:
-    """Halve a step until it pays; it never reaches the boundary."""
+    shares: FloatArray,
+    step: FloatArray,
+    gain: float,
+    sums: LikelihoodSums,
+    mixing: MixedRows,
+    strength: FloatArray,
+) -> tuple[FloatArray, LikelihoodSums]:
+    """Halve a step until it pays; it never reaches the boundary. None that pays leaves the shares as they are."""
+    value = _value(shares, sums, mixing.deflation, strength)
     falling = step < 0
     size = min(1.0, _INSIDE * float(np.min(shares[falling] / -step[falling], initial=np.inf)))
     while size > 1e-12:
         trial = shares + size * step
         trial /= trial.sum()
-        new = _value(trial, mixing, strength)
-        if new >= value + 1e-4 * size * gain:
-            return trial, new
+        there = mixing.at(trial)
+        if _value(trial, there, mixing.deflation, strength) >= value + 1e-4 * size * gain:
+            return trial, there
         size /= 2
-    return shares, value
+    return shares, sums
+
+
+class InfluenceSums(NamedTuple):
+    """Sums over rows that the influences on shares of maximum likelihood are made of.
+
+    Parameters
+    ----------
+    n_rows : float
+    slopes, slope_products : ndarray of shape (K,) and (K, K)
+        Of the log-likelihood of each row.
+    posterior, posterior_products : ndarray of shape (K,) and (K, K)
+    by_t : ndarray of shape (K,)
+        Change of the posterior with the temperature of the calibration.
+    """
+
+    n_rows: float
+    slopes: FloatArray
+    slope_products: FloatArray
+    posterior: FloatArray
+    posterior_products: FloatArray
+    by_t: FloatArray
+
+    @classmethod
+    def of(cls, ratios: FloatArray, shares: FloatArray, z: FloatArray) -> InfluenceSums:
+        """Return the sums over rows of density ratios and logits (N, K)."""
+        posterior = _posterior(ratios, shares)
+        slopes = posterior / shares
+        # d log W_nk / dt = z_k and d log W_nk / da_j = [k = j], up to constants of the row.
+        mean = (posterior * z).sum(axis=1, keepdims=True)
+        by_t = (posterior * (z - mean)).sum(axis=0)
+        products = slopes.T @ slopes, posterior.T @ posterior
+        return cls(float(len(ratios)), slopes.sum(axis=0), products[0], posterior.sum(axis=0), products[1], by_t)
+
+    def add(self, other: InfluenceSums) -> InfluenceSums:
+        """Add the sums over other rows."""
+        pairs: list[Any] = list(zip(self, other, strict=True))
+        return InfluenceSums(*(first + second for first, second in pairs))
+
+    def inverse(self) -> FloatArray:
+        """Return the inverse (K, K) of the observed information along the simplex."""
+        basis = np.linalg.svd(np.ones((1, len(self.slopes))))[2][1:].T  # (K, K - 1), along the simplex
+        return np.asarray(basis @ np.linalg.pinv(basis.T @ self.slope_products @ basis, rcond=_RANK_TOL) @ basis.T)
+
+    def of_parameters(self, shares: FloatArray) -> FloatArray:
+        """Return the change (K, K) of each share, by row, with each parameter of the calibration."""
+        by_bias = np.diag(self.posterior) - self.posterior_products
+        cross = np.column_stack([self.by_t, by_bias[:, 1:]]) / shares[:, None]
+        return np.asarray(self.inverse() @ cross)
+
+    def covariance(self, shares: FloatArray, of_calibration: FloatArray | None) -> FloatArray:
+        """Return the covariance (K, K) of the shares, from that of the calibration; None: it is taken as known."""
+        inverse = self.inverse()
+        centred = self.slope_products - np.outer(self.slopes, self.slopes) / self.n_rows
+        spread = inverse @ centred @ inverse
+        if of_calibration is not None:
+            of_parameters = self.of_parameters(shares)
+            spread = spread + of_parameters @ of_calibration @ of_parameters.T
+        return np.asarray(spread)
+
+
+def _posterior(ratios: FloatArray, shares: FloatArray) -> FloatArray:
+    posterior = ratios * shares
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    return posterior
 
 
 class ShareInfluence(NamedTuple):
@@ -126,22 +251,7 @@ class ShareInfluence(NamedTuple):
     @classmethod
     def of(cls, mixing: Mixing, shares: FloatArray, z: FloatArray) -> ShareInfluence:
         """Return the influences on shares (K,), with the logits (N, K) that the calibration maps."""
-        posterior = mixing.ratios * shares
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        slopes = posterior / shares  # of the log-likelihood of each row
-        basis = np.linalg.svd(np.ones((1, len(shares))))[2][1:].T  # (K, K - 1), along the simplex
-        along = slopes @ basis
-        inverse = basis @ np.linalg.pinv(along.T @ along, rcond=_RANK_TOL) @ basis.T
-        # d log W_nk / dt = z_k and d log W_nk / da_j = [k = j], up to constants of the row.
-        mean = (posterior * z).sum(axis=1, keepdims=True)
-        by_t = (posterior * (z - mean)).sum(axis=0)
-        by_bias = np.diag(posterior.sum(axis=0)) - posterior.T @ posterior
-        cross = np.column_stack([by_t, by_bias[:, 1:]]) / shares[:, None]
-        return cls((slopes - slopes.mean(axis=0)) @ inverse, np.asarray(inverse @ cross))
-
-    def covariance(self, of_calibration: FloatArray | None) -> FloatArray:
-        """Return the covariance (K, K) of the shares, from that of the calibration; None: it is taken as known."""
-        spread = self.of_rows.T @ self.of_rows
-        if of_calibration is not None:
-            spread = spread + self.of_parameters @ of_calibration @ self.of_parameters.T
-        return np.asarray(spread)
+        sums = InfluenceSums.of(mixing.ratios, shares, z)
+        slopes = _posterior(mixing.ratios, shares) / shares
+        of_rows = (slopes - slopes.mean(axis=0)) @ sums.inverse()
+        return cls(of_rows, sums.of_parameters(shares))

@@ -5,8 +5,9 @@ Must not know metrics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,16 @@ from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.labels import python_labels
 from ..core.probabilities import Probabilities
+from ..data.keeping import keeping_rows
+from ..data.open import open_unlabelled
+from ..data.sources.base import SourceBase
+from ..data.sources.memory import MemorySource
 from ..evaluation.arguments import read_rule
 from ..rules.base import PARTITIONS, Rule
 from ..rules.calibration import TemperatureScaling
 from ..rules.class_shares import UNCHANGED
 from ..rules.stored_calibration import StoredCalibration, require_calibration
-from .mixing import LikelihoodRatio, Mixing, ShareInfluence, maximise_shares
+from .mixing import InfluenceSums, LikelihoodRatio, LikelihoodSums, maximise_shares
 
 __all__ = ["ShareEstimate", "estimate_shares"]
 
@@ -163,6 +168,7 @@ _MAX_LINES = 60
 
 
 @entry_point("estimate_shares")
+@keeping_rows
 def estimate_shares(
     rule: Any, proba: Any, *, level: float = LEVEL, prior_rows: float = PRIOR_ROWS, pos_label: Any = None
 ) -> ShareEstimate:
@@ -180,8 +186,9 @@ def estimate_shares(
     rule : rule, Solution, path, str or dict
         A rule that was fitted to labels, as in :func:`evaluate`. Rules by hand, rules fitted without labels and files
         of earlier versions are refused: they keep no calibration. So are rules by sensitive group.
-    proba : array-like
-        Class probabilities, logits or scores of the rows, as ``rule.predict`` takes them.
+    proba : array-like, Table or Dask collection
+        Class probabilities, logits or scores of the rows, as ``rule.predict`` takes them. Those of a
+        :class:`metricwise.Table` or a Dask collection are read batch by batch, in some twenty passes.
     level : float, default=0.01
         Level of the test, for all outputs together. 1: shares are always taken to have moved.
     prior_rows : float, default=3.0
@@ -228,10 +235,16 @@ def estimate_shares(
     if not 0 <= read_number(prior_rows, "prior_rows", "be a number of rows, at least 0") < np.inf:
         raise InvalidParameter("prior_rows", "be a number of rows, at least 0", shown(prior_rows))
     calibration = require_calibration(read.metadata.calibration, read.schema, "estimate_shares")
-    rows = read.read(proba, pos_label)
-    if rows.n_rows == 0:
-        raise InvalidParameter("proba", "have at least one row", "none")
+    rows = read_unlabelled(read, proba, pos_label)
     return shares_of_rows(read, rows, calibration, float(level), float(prior_rows))
+
+
+def read_unlabelled(rule: Rule, proba: Any, pos_label: Any = None) -> SourceBase:
+    """Read rows without labels as a rule takes them; those of a table or a Dask collection stay where they are."""
+    source = open_unlabelled(proba, rule.schema, partial(rule.read, pos_label=pos_label))
+    if source.n_rows == 0:
+        raise InvalidParameter("proba", "have at least one row", "none")
+    return source
 
 
 def check_level(level: Any) -> None:
@@ -261,7 +274,7 @@ def check_groups(rule: Rule) -> None:
 
 def shares_of_rows(
     rule: Rule,
-    proba: Probabilities,
+    source: SourceBase,
     calibration: StoredCalibration,
     level: float = LEVEL,
     prior_rows: float = PRIOR_ROWS,
@@ -269,7 +282,7 @@ def shares_of_rows(
     """Estimate the shares of rows that have been read."""
     schema = rule.schema
     outputs = [
-        _estimate_output(proba, calibration, m, level / schema.n_outputs, prior_rows) for m in range(schema.n_outputs)
+        _estimate_output(source, calibration, m, level / schema.n_outputs, prior_rows) for m in range(schema.n_outputs)
     ]
     padded = np.zeros((4, schema.n_outputs, schema.width))
     for m, output in enumerate(outputs):
@@ -284,8 +297,8 @@ def shares_of_rows(
         old,
         p_value if schema.multioutput else float(p_value[0]),
         moved if schema.multioutput else bool(moved[0]),
-        proba.n_rows,
-        tuple(_notes(rule, calibration, bool(moved.any()), proba.n_rows)),
+        source.n_rows,
+        tuple(_notes(rule, calibration, bool(moved.any()), source.n_rows)),
         schema.output_names,
     )
 
@@ -317,18 +330,92 @@ class _OutputShares:
     moved: bool
 
 
-def mixing_of(
-    proba: Probabilities, calibration: StoredCalibration, m: int
-) -> tuple[Mixing, NDArray[np.bool_], FloatArray]:
-    """Return the density ratios of the classes of output m that occur, which ones occur (K,), and logits (N, K)."""
-    k = int(proba.n_classes[m])
-    shown = calibration.shares[m, :k] > 0
-    old = calibration.shares[m, :k][shown]
+@dataclass(frozen=True, eq=False)
+class _SourceMixing:
+    """The rows of a source whose shares of the classes of output m that occur, `shown` (K,), are looked for.
+
+    Sums are taken pass by pass, and kept: they are asked for at the same shares more than once.
+    """
+
+    source: SourceBase
+    calibration: StoredCalibration
+    m: int
+    shown: NDArray[np.bool_]
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.source.n_rows
+
+    @cached_property
+    def old(self) -> FloatArray:
+        """Class shares (K,) of the rows of the fit."""
+        return self.calibration.shares[self.m, : len(self.shown)][self.shown]
+
+    @property
+    def deflation(self) -> float:
+        """What a row counts for, because the calibration was fitted to finitely many."""
+        labelled = max(float(self.calibration.n_rows[self.m]), 1.0)
+        return 1.0 / (1.0 + self.n_rows / labelled)
+
+    @cached_property
+    def _held(self) -> FloatArray | None:
+        """Density ratios of rows in memory, which are wanted again and again; None of others."""
+        return self._ratios_of(self.source.rows.proba) if isinstance(self.source, MemorySource) else None
+
+    @cached_property
+    def _sums(self) -> dict[bytes, LikelihoodSums]:
+        return {}
+
+    def at(self, shares: FloatArray) -> LikelihoodSums:
+        """Return the log-likelihood of shares (K,) and its slopes."""
+        key = shares.tobytes()
+        if key not in self._sums:
+            self._sums[key] = self._likelihood(shares)
+        return self._sums[key]
+
+    def _likelihood(self, shares: FloatArray) -> LikelihoodSums:
+        if self._held is not None:
+            return LikelihoodSums.of(self._held, shares)
+        return self.source.reduce(partial(_likelihood, self._ratios_of, shares), LikelihoodSums.add, n_outputs=1)
+
+    def influences(self, shares: FloatArray) -> InfluenceSums:
+        """Return what the influences on shares (K,) are made of."""
+        logits = partial(_shown_logits, self.calibration, self.m, self.shown)
+        if self._held is not None and isinstance(self.source, MemorySource):
+            return InfluenceSums.of(self._held, shares, logits(self.source.rows.proba))
+        ask = partial(_influences, self._ratios_of, logits, shares)
+        return self.source.reduce(ask, InfluenceSums.add, n_outputs=1)
+
+    @property
+    def _ratios_of(self) -> Callable[[Probabilities], FloatArray]:
+        return partial(_density_ratios, self.calibration, self.m, self.shown, self.old)
+
+
+def _density_ratios(
+    calibration: StoredCalibration, m: int, shown: NDArray[np.bool_], old: FloatArray, proba: Probabilities
+) -> FloatArray:
+    """Return the density ratios (N, K) of the classes of output m that occur."""
     eta = calibrated_output(proba, calibration.link, m)[:, shown]
-    eta = np.maximum(eta, np.finfo(float).tiny)
-    labelled = max(float(calibration.n_rows[m]), 1.0)
-    mixing = Mixing(eta / old, old, 1.0 / (1.0 + proba.n_rows / labelled))
-    return mixing, shown, logits_of(proba, calibration.link, m)[:, shown]
+    return np.asarray(np.maximum(eta, np.finfo(float).tiny) / old)
+
+
+def _shown_logits(calibration: StoredCalibration, m: int, shown: NDArray[np.bool_], proba: Probabilities) -> FloatArray:
+    return logits_of(proba, calibration.link, m)[:, shown]
+
+
+def _likelihood(ratios_of: Callable[[Probabilities], FloatArray], shares: FloatArray, rows: Any) -> LikelihoodSums:
+    return reduce(LikelihoodSums.add, (LikelihoodSums.of(ratios_of(part.proba), shares) for part in rows.chunks()))
+
+
+def _influences(
+    ratios_of: Callable[[Probabilities], FloatArray],
+    logits: Callable[[Probabilities], FloatArray],
+    shares: FloatArray,
+    rows: Any,
+) -> InfluenceSums:
+    parts = (InfluenceSums.of(ratios_of(part.proba), shares, logits(part.proba)) for part in rows.chunks())
+    return reduce(InfluenceSums.add, parts)
 
 
 def calibrated_output(proba: Probabilities, link: TemperatureScaling, m: int) -> FloatArray:
@@ -344,10 +431,11 @@ def logits_of(proba: Probabilities, link: TemperatureScaling, m: int) -> FloatAr
 
 
 def _estimate_output(
-    proba: Probabilities, calibration: StoredCalibration, m: int, level: float, prior_rows: float
+    source: SourceBase, calibration: StoredCalibration, m: int, level: float, prior_rows: float
 ) -> _OutputShares:
     """Estimate the shares of one output."""
-    mixing, shown, z = mixing_of(proba, calibration, m)
+    shown = calibration.shares[m, : int(source.schema.n_classes[m])] > 0
+    mixing = _SourceMixing(source, calibration, m, shown)
     table = np.zeros((4, len(shown)))
     table[3] = calibration.shares[m, : len(shown)]
     if shown.sum() < 2:
@@ -357,8 +445,8 @@ def _estimate_output(
     moved = test.p_value < level or level >= 1
     shrunk = maximise_shares(mixing, prior_rows)
     covariance = calibration.covariance[m]
-    influence = ShareInfluence.of(mixing, shrunk, z)
-    spread = influence.covariance(None if covariance is None else _of_shown(covariance, shown))
+    of_calibration = None if covariance is None else _of_shown(covariance, shown)
+    spread = mixing.influences(shrunk).covariance(shrunk, of_calibration)
     low, high = _interval(shrunk, np.sqrt(np.maximum(np.diag(spread), 0.0)))
     estimate = shrunk if moved else mixing.old
     table[:3, shown] = estimate, np.minimum(low, estimate), np.maximum(high, estimate)

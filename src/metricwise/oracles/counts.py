@@ -13,17 +13,22 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..core.confusion import distributions, expected_confusion, from_predictions
 from ..core.losses import Loss
+from ..core.matrices import with_extra
 from ..core.rows import Rows
 from ..data.sources.base import Source
 from ..data.sources.memory import MemorySource
 from ..rules.calibration import TemperatureScaling
 from ..rules.decisions import decide_loss
 from .base import Bins, Changes, FloatArray, IntArray, Line, Score, TooManyChangesError, Walk
+from .kept import KeptProbabilities, keep_probabilities
 from .walk import follow, outline
 
 __all__ = ["Counts"]
 
 _FIRST = np.zeros(1, dtype=np.intp)
+_MANY_ENTRIES = 1 << 18  # rows x outputs, a pass over which costs more than a look at what was counted
+_FEW_CLASSES, _FEW_RULES = 32, 2  # with which argmax costs little more than the pass over the rows
+_RECENT_RULES = 4
 _LEAST_PRIOR = 1e-6  # as the shift of the probabilities has it: a class may not be shifted away for good
 
 
@@ -202,7 +207,17 @@ class Counts:
         return self._counted([self._argmax])[:, 0]
 
     def _counted(self, losses: Sequence[Loss]) -> FloatArray:
-        return self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+        counted = self._counted_there(losses) if self.link is None else None
+        return self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds)) if counted is None else counted
+
+    def _counted_there(self, losses: Sequence[Loss]) -> FloatArray | None:
+        """Sums (1, R, M, K, D), not behind a link, that the source counts without its rows, as a database; or None."""
+        count = getattr(self.source, "count_losses", None)
+        reweighted = self._expects and self.prior is not None
+        if count is None or len(self._kinds) > 1 or reweighted or self._decisions is not None:
+            return None
+        counted = count(losses, self._expects)
+        return None if counted is None else counted[None]
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -223,7 +238,7 @@ class Counts:
     def priors(self) -> FloatArray:
         """Class priors (M, D), 0 for decisions that are not classes."""
         shares = self._mixed(self._row_sums * self._factor)
-        return np.pad(shares, [(0, 0), (0, self.source.schema.n_extra)])
+        return with_extra(shares, self.source.schema.n_extra)
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -251,7 +266,10 @@ class Counts:
         if linked or self.link is None:
             sums = self._linked_sums(losses)
         elif self.confusion == "labels":
-            sums = self.source.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+            counted = self._counted_there(losses)
+            if counted is None:
+                counted = self.source.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+            sums = counted
         else:
             sums = self.source.reduce(lambda rows: self._decided_sums(rows, losses))
         sums *= self._factor[:, None, :, :, None]
@@ -269,10 +287,37 @@ class Counts:
 
     def _square(self, counted: FloatArray) -> FloatArray:
         """Add empty rows for decisions that are no class to tensors (..., K, D)."""
-        n_extra = self.source.schema.n_extra
-        return np.pad(counted, [(0, 0)] * (counted.ndim - 2) + [(0, n_extra), (0, 0)]) if n_extra else counted
+        return with_extra(counted, self.source.schema.n_extra, axis=-2)
 
     def _linked_sums(self, losses: Sequence[Loss]) -> FloatArray:
+        """Sums (kinds, R, M, K, D) behind the link, of many rows those of the last few rules out of memory.
+
+        A search ends by counting the rule that it has counted before, beside argmax: where that is counted in the first
+        pass of a few rules, the end needs no pass.
+        """
+        if self.n_rows * self.source.schema.n_outputs < _MANY_ENTRIES or self._shape[1] > _FEW_CLASSES:
+            return self._sums_beside_argmax(losses)
+        recent = self._recent_sums
+        contents = [tuple(array.tobytes() for array in loss.arrays) for loss in losses]
+        new = [r for r, content in enumerate(contents) if content not in recent]
+        if new:
+            asked = [losses[r] for r in new]
+            unknown = "_argmax_sums" not in vars(self)
+            if unknown and len(asked) <= _FEW_RULES and not any(loss is self._argmax for loss in asked):
+                asked.append(self._argmax)
+            sums = self._sums_beside_argmax(asked)
+            recent.update({contents[r]: sums[:, place] for place, r in enumerate(new)})
+        out = np.stack([recent[content] for content in contents], axis=1)
+        for content in list(recent)[:-_RECENT_RULES]:
+            del recent[content]
+        return out
+
+    @cached_property
+    def _recent_sums(self) -> dict[tuple[bytes, ...], FloatArray]:
+        """Sums (kinds, M, K, D) of the rules that were counted last, by the numbers of their losses."""
+        return {}
+
+    def _sums_beside_argmax(self, losses: Sequence[Loss]) -> FloatArray:
         """Sums (kinds, R, M, K, D) behind the link, those of argmax out of memory once they are known."""
         argmax_sums: FloatArray | None = vars(self).get("_argmax_sums")
         is_argmax = np.array([loss is self._argmax for loss in losses])
@@ -353,8 +398,40 @@ class Counts:
         return self._square(self._mixed(sums))
 
     def shares(self, losses: Sequence[Loss]) -> FloatArray:
-        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, D)."""
+        """Return hits (the diagonals) and predicted shares (the column sums) of those tensors alone, (R, M, 2, D).
+
+        Of very many classes, those that have next to no probability in a row are left out.
+        """
+        if self._kept is not None and all(loss.is_diagonal for loss in losses):
+            self.source.passes.add(self.n_rows)
+            return self._mixed(self._kept_shares(self._kept, losses))
         return self._mixed(self._prepared.reduce(lambda rows: self._shares(rows, losses)))
+
+    @cached_property
+    def _kept(self) -> KeptProbabilities | None:
+        """What decides in rows of very many classes in memory."""
+        source = self._prepared
+        if not isinstance(source, MemorySource) or source.rows.codes is None or source.schema.n_extra:
+            return None
+        if source.rows.weight is not None and source.rows.weight.ndim > 1:
+            return None
+        return keep_probabilities(source.rows)
+
+    def _kept_shares(self, kept: KeptProbabilities, losses: Sequence[Loss]) -> FloatArray:
+        """Hits and predicted shares (kinds, R, 1, 2, K) by the classes that are kept."""
+        rows = self._prepared.rows  # type: ignore[attr-defined]  # in memory
+        true, d = rows.codes[:, 0].astype(np.intp), self._shape[1]
+        weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+        mass = weight if rows.mass is None else weight * rows.mass[:, 0]
+        out = np.empty((len(self._kinds), len(losses), 1, 2, d))
+        for r, loss in enumerate(losses):
+            decided, probability = kept.decide(loss)
+            for q, kind in enumerate(self._kinds):
+                factor = self._factor[q, 0]
+                counted = factor[0] * mass if kind.expected else np.where(true >= 0, factor[true], 0.0) * weight
+                hit = counted * (probability if kind.expected else decided == true)
+                out[q, r, 0] = [np.bincount(decided, values, minlength=d) for values in (hit, counted)]
+        return out
 
     def _shares(self, rows: Rows, losses: Sequence[Loss]) -> FloatArray:
         """Hits and predicted shares (kinds, R, M, 2, D): what rows add to them."""
@@ -483,7 +560,7 @@ class Counts:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels to rows that are elsewhere: all but samples of them."""
-        return {name: value for name, value in vars(self).items() if name != "_drawn"}
+        return {name: value for name, value in vars(self).items() if name not in ("_drawn", "_kept")}
 
     def _of(self, rows: Rows) -> Counts:
         return replace(self, source=MemorySource(rows, self.source.schema, self.source.passes))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.dependence import Dependence
 from ..core.losses import Loss
+from ..core.rows import Rows
 from ..core.schema import Schema
 from ..data.sources.base import Source, in_passes
 from ..data.sources.memory import MemorySource
@@ -28,7 +29,7 @@ from ..metrics.naming import PerOutput
 from ..metrics.objective import Objective
 from ..rules.base import Rule, RuleRows
 from ..rules.calibration import TemperatureScaling, link_or_base, prior_shift
-from ..rules.calibration_fit import LINK_ROWS, fit_link
+from ..rules.calibration_fit import fit_link, fit_links, link_rows
 from ..rules.calibration_influence import stored_calibration
 from ..rules.stored_calibration import StoredCalibration
 from ..rules.weighted import WeightedRule, anonymous_rule
@@ -182,23 +183,37 @@ class Problem:
     @cached_property
     def _calibration(self) -> TemperatureScaling:
         """The link as the labels have it: of these rows several recipes may want it."""
-        rows, n_groups = self.source.sample(LINK_ROWS), self.schema.n_groups
+        rows, n_groups = self.source.sample(link_rows(self.schema.width)), self.schema.n_groups
         rows = rows if n_groups == 1 else rows.whole(n_groups)
         assert rows.codes is not None
         link = fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
         return link if n_groups == 1 else link.of_outputs(np.tile(np.arange(link.n_outputs), n_groups))
+
+    def link_without(self, rows: Rows, left_out: NDArray[np.intp]) -> TemperatureScaling:
+        """Return the link of all rows of a single output but some; that of all of them, which it is near, is kept.
+
+        `rows` are those that links of the problem are fitted to.
+        """
+        assert rows.codes is not None
+        masks = np.ones((2, rows.n_rows), dtype=bool)
+        masks[1, left_out] = False
+        every, others = fit_links(
+            rows.proba, rows.codes, rows.weight, masks=masks, frequency=rows.frequency, max_rows=rows.n_rows
+        )
+        vars(self)["_calibration"] = every
+        return others
 
     @cached_property
     def calibration(self) -> StoredCalibration:
         """The calibration of labelled rows with its sampling error and the class shares, which rules keep."""
         assert self.labelled and self.schema.n_groups == 1
         weights = self.source.class_weights[:, : self.schema.width]
-        return stored_calibration(self.source.sample(LINK_ROWS), self._calibration, weights)
+        return stored_calibration(self.source.sample(link_rows(self.schema.width)), self._calibration, weights)
 
     @cached_property
     def _calibration_by_group(self) -> TemperatureScaling:
         """The same of every sensitive group by itself."""
-        rows = self.source.sample(LINK_ROWS)
+        rows = self.source.sample(link_rows(self.schema.width))
         assert rows.codes is not None
         return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.losses import Loss
+from ..core.matrices import with_extra
 from ..metrics.averages import Grouping
 from .base import Oracle
 
@@ -60,7 +61,7 @@ def pad(
     """
     # Decisions that are no class are classes to the oracle that no row is of, and none to be padded.
     n_extra = oracle.priors.shape[1] - class_rows.shape[1]
-    labels = np.pad(_by_group(grouping, class_rows), [(0, 0), (0, n_extra)])
+    labels = with_extra(_by_group(grouping, class_rows), n_extra)
     shown = labels > 0
     n_shown = np.maximum(shown.sum(axis=1, keepdims=True), 1)
     priors = grouping.pool(oracle.priors)

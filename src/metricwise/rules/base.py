@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -38,6 +39,7 @@ from .writer import RuleWriter
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
+R = TypeVar("R", bound="Rule")
 PARTITIONS = ("sensitive_features", "segments")  # row inputs by which rules differ
 
 
@@ -205,6 +207,10 @@ class Rule(ABC):
         -------
         ndarray of shape (N,), or (N, M) if `multioutput`; a Dask collection if proba is one
         """
+        alone = sensitive_features is segments is cost is pos_label is None and type(start) is int and start == 0
+        labels = self._predict_few(proba) if alone and type(proba) is np.ndarray and not self.needs else None
+        if labels is not None:
+            return labels
         in_memory = isinstance(proba, np.ndarray) or self.needs  # what a rule needs besides is an array of all rows
         if not in_memory and (is_lazy(proba) or batches_of(proba) is not None):
             self.read_cost(cost, 0)
@@ -213,6 +219,10 @@ class Rule(ABC):
         rows = self.read_rows(proba, start=start, pos_label=pos_label, **row_inputs)
         labels = decode(self.decide(rows), self.schema.decisions)
         return labels if self.multioutput else labels[:, 0]
+
+    def _predict_few(self, proba: NDArray[Any]) -> NDArray[Any] | None:
+        """Predict few rows of plain numbers in as little time as possible; None where `predict` has more to look at."""
+        return None
 
     def _predict_in_parts(self, proba: Any, start: int, pos_label: Any) -> NDArray[Any]:
         """Predict what is not an array in memory: a Dask collection lazily, a tensor a batch at a time."""
@@ -367,9 +377,9 @@ class Rule(ABC):
 
     def read(self, proba: Any, pos_label: Any = None) -> Probabilities:
         """Read probabilities for this rule, and check that they are of its outputs and classes."""
-        if self.needs and is_lazy(proba):
-            needs = f"a Dask collection, and the rule also needs {', '.join(sorted(self.needs))}"
-            raise InvalidType("proba", "be in memory", needs, "compute it first")
+        if is_lazy(proba):
+            needs = f", and the rule also needs {', '.join(sorted(self.needs))}" if self.needs else ""
+            raise InvalidType("proba", "be in memory", f"a Dask collection{needs}", "compute it first")
         return read_probabilities(proba, self.schema, self.metadata, pos_label)
 
     def read_groups(self, n_rows: int, **row_inputs: Any) -> IntArray | None:
@@ -457,9 +467,7 @@ class Rule(ABC):
         -------
         rule
         """
-        rule: Any = self  # every kind is a dataclass
-        copy: Self = replace(rule, metadata=self.metadata.updated(**entries))
-        return copy
+        return described(self, self.metadata.updated(**entries))
 
     @entry_point()
     def with_prior(self, prior: Any) -> Self:
@@ -657,6 +665,9 @@ class Rule(ABC):
         document = codec.parse(codec.read_text(path_or_text))
         return cls.from_dict(codec.read_object(document, "the rule"))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_few_rows"}  # no value, but a shortcut
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "facts" in state:  # of a pickle that was made before 0.2
             state = {**state, "metadata": RuleMetadata.of(state["facts"])}
@@ -700,6 +711,13 @@ class RuleOfParts(Rule):
 def _predict_chunk(rule: Rule, first: int, pos_label: Any, proba: Any, start: int = 0) -> NDArray[Any]:
     """Predict rows at a position behind the first one."""
     return rule.predict(proba, start=first + start, pos_label=pos_label)
+
+
+def described(rule: R, metadata: RuleMetadata) -> R:
+    """Return a copy of a rule with other metadata; what it decides by has been checked before."""
+    out = copy(rule)
+    vars(out)["metadata"] = metadata
+    return out
 
 
 def rule_input(kind: Any, ordinal_map: OrdinalMap | None, classes: tuple[NDArray[Any], ...]) -> Input:

@@ -69,13 +69,15 @@ class TemperatureScaling:
             raise InvalidParameter(
                 "temperature", "have shape (M,) and bias (M, K)", f"{temperature.shape} and {bias.shape}"
             )
-        if not (np.isfinite(temperature).all() and (temperature > 0).all()):
+        least, most = temperature.min(initial=1.0), temperature.max(initial=1.0)
+        if not 0 < least <= most < np.inf:  # nor is it for NaN
             raise InvalidParameter("temperature", "be positive and finite", f"{temperature.min():.6g}")
-        if not np.isfinite(bias).all():
+        largest = np.abs(bias).max(initial=0.0)
+        if not largest < np.inf:
             raise InvalidParameter("bias", "be finite", "NaN or infinity")
-        for name, values in (("temperature", temperature), ("bias", bias)):
-            if values.size and np.abs(values).max() > _MAX_PARAMETER:
-                raise InvalidParameter(name, f"be at most {_MAX_PARAMETER:g}", f"{np.abs(values).max():.6g}")
+        for name, size in (("temperature", most), ("bias", largest)):
+            if size > _MAX_PARAMETER:
+                raise InvalidParameter(name, f"be at most {_MAX_PARAMETER:g}", f"{size:.6g}")
         if not 0 <= self.floor < 0.5:
             raise InvalidParameter("floor", "be at least 0 and below 0.5", repr(self.floor))
         object.__setattr__(self, "temperature", temperature)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,8 @@ from ..core.errors import InvalidParameter, entry_point
 from ..core.probabilities import Probabilities
 from ..core.sampling import draw_rows
 from .calibration import TemperatureScaling
+from .calibration_penalty import Penalty
+from .calibration_wide import WIDE, WideLikelihood, keep_entries, minimise_wide
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -36,6 +37,7 @@ SHRINKAGE = 1.0
 _MIN_POOLED_OUTPUTS = 5
 _SHARED_STRENGTH = 5.0
 LINK_ROWS = 20_000  # fix K + 1 numbers, if the rarest class has enough of them
+_CLASS_ROWS = 50  # so many per class on average are enough for that
 _MAX_POOLED_ENTRIES = 100_000  # entries that the common link is fitted to, before those are sampled by class
 MIN_TEMPERATURE = 0.05  # less for logits that are further out than the floor of probabilities, in proportion
 _START_SPREAD = 3.0  # standard deviation of logits behind the temperature that a fit starts from: steeper, all saturate
@@ -45,6 +47,13 @@ _MAX_BATCH_LOGITS = 1 << 20  # logits of outputs that are fitted together
 _MAX_HESSIAN_ENTRIES = 1 << 21  # numbers of Hessians that are held at once
 _MAX_STEPS = 50
 _TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
+_WIDE_ROUNDS = 2  # in which classes that are not kept are valued at the temperature reached, where there are any
+_WIDE_TOL = 1e-4  # the same of very many classes, whose sampling error is half a nat each
+
+
+def link_rows(n_classes: int) -> int:
+    """Return how many rows a link of so many classes is fitted to, at most."""
+    return max(LINK_ROWS, _CLASS_ROWS * n_classes)
 
 
 @entry_point("fit_link")
@@ -167,7 +176,7 @@ def fit_scale(
     rows = _Rows(proba, codes[:, None], sample_weight, frequency)
     shared = _Shared.read(rows, proba.blocks[0], 0, np.zeros(1, dtype=np.intp), k, 0.0)
     penalty = Penalty(np.append(1.0, center[1:]), shrinkage, of_scale=True)
-    (theta,) = _resampled(shared, None, penalty)
+    ((theta,),) = _resampled(shared, None, penalty)
     return float(theta[0, 0]), np.append(0.0, theta[0, 1:])
 
 
@@ -186,21 +195,63 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
     of_logits = proba.of_logits
     rows = replace(rows, proba=bound_rows(rows.proba, rows.codes) if of_logits else rows.proba.recalibrated())
     floor = 0.0 if of_logits else TemperatureScaling.floor
-    links = [
-        TemperatureScaling(np.ones(proba.n_outputs), np.zeros((proba.n_outputs, proba.width)), floor)
-        for _ in range(1 if rows.masks is None else len(rows.masks))
-    ]
+    n_links = 1 if rows.masks is None else len(rows.masks)
+    temperature = np.ones((n_links, proba.n_outputs))
+    biases = np.zeros((n_links, proba.n_outputs, proba.width))
     for k in sorted(set(proba.n_classes.tolist())):
         penalty = _penalty(rows, k, shrinkage)
         for block, span in rows.proba.spans():
+            if k > WIDE:
+                for at in np.flatnonzero(proba.n_classes[span] == k).tolist():
+                    theta = _wide(rows, block[:, at, :k], span.start + at, penalty, floor)
+                    _put(temperature, biases, np.array([span.start + at]), theta[:, None])
+                continue
             for chosen in _batches(np.flatnonzero(proba.n_classes[span] == k), len(block), k):
                 shared = _Shared.read(rows, block, span.start, chosen, k, floor)
                 outputs = span.start + chosen
-                for link, theta in zip(links, _resampled(shared, rows.masks, penalty), strict=True):
-                    bias = np.concatenate([np.zeros((len(chosen), 1)), theta[:, 1:]], axis=1)
-                    link.temperature[outputs] = theta[:, 0]
-                    link.bias[outputs, :k] = bias - bias.mean(axis=1, keepdims=True)
+                _put(temperature, biases, outputs, np.concatenate(list(_resampled(shared, rows.masks, penalty))))
+    links = [TemperatureScaling(t, bias, floor) for t, bias in zip(temperature, biases, strict=True)]
     return [_behind(link, proba) for link in links] if of_logits else links
+
+
+def _put(temperature: FloatArray, biases: FloatArray, outputs: IntArray, theta: FloatArray) -> None:
+    """Write the parameters (R, B, k) of some outputs into those of R links, with biases of mean 0."""
+    bias = np.concatenate([np.zeros((*theta.shape[:2], 1)), theta[:, :, 1:]], axis=2)
+    temperature[:, outputs] = theta[:, :, 0]
+    biases[:, outputs, : theta.shape[2]] = bias - bias.mean(axis=2, keepdims=True)
+
+
+def _wide(rows: _Rows, values: NDArray[Any], m: int, penalty: Penalty, floor: float) -> FloatArray:
+    """Return the parameters (R, k) of each resample for output m of very many classes, whose numbers are (N, k)."""
+    codes = rows.codes[:, m]
+    entries = keep_entries(values, codes, floor)
+    weight = (codes >= 0).astype(np.float64)
+    weight = weight if rows.weight is None else weight * rows.weight
+    least, start = np.array([MIN_TEMPERATURE]), penalty.center.copy()
+    if rows.proba.of_logits:
+        farthest, spread = _extent(values)
+        least *= min(-np.log(TemperatureScaling.floor) / max(farthest, 1e-300), 1.0)
+        start[0] = min(start[0], _START_SPREAD / max(spread, 1e-300))
+    likelihood = WideLikelihood.of(entries, codes, weight[None], rows.effective_share, penalty, least)
+    for _ in range(0 if entries.exact else _WIDE_ROUNDS):
+        start = minimise_wide(likelihood, None, start, _WIDE_TOL)[0]
+        entries = keep_entries(values, codes, floor, start[0])
+        likelihood = replace(likelihood, entries=entries)
+    if rows.masks is None:
+        return minimise_wide(likelihood, None, start, _WIDE_TOL)
+    parts = WideLikelihood.of(entries, codes, weight * rows.masks, rows.effective_share, penalty, least)
+    return minimise_wide(likelihood, parts, start, _WIDE_TOL)[1:]
+
+
+def _extent(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the largest and the standard deviation of logits (N, k) relative to the first class, by parts of rows."""
+    step, farthest, total, squares = max(1, _MAX_BATCH_LOGITS // values.shape[1]), 0.0, 0.0, 0.0
+    for start in range(0, len(values), step):
+        z = values[start : start + step, 1:] - values[start : start + step, :1].astype(np.float64)
+        farthest = max(farthest, float(np.abs(z).max(initial=0.0)))
+        total, squares = total + float(z.sum()), squares + float((z**2).sum())
+    size = len(values) * (values.shape[1] - 1)
+    return farthest, float(np.sqrt(max(squares / size - (total / size) ** 2, 0.0)))
 
 
 def bound_rows(proba: Probabilities, codes: NDArray[Any]) -> Probabilities:
@@ -286,6 +337,13 @@ class _Rows:
         masks = None if self.masks is None else self.masks[:, drawn.rows]
         return _Rows(self.proba.take(drawn.rows), self.codes[drawn.rows], scaled(self.weight), frequency, masks)
 
+    @property
+    def effective_share(self) -> FloatArray | None:
+        """What the weight of a row is multiplied by where effective rows are counted; None where all count as one."""
+        if self.weight is None:
+            return None
+        return self.weight if self.frequency is None else self.weight / self.frequency
+
     def pooled(self, outputs: IntArray, k: int) -> _Rows:
         """Return the entries of outputs of k classes as the rows of one output."""
         outputs = outputs[:_MAX_POOLED_ENTRIES]
@@ -302,44 +360,6 @@ class _Rows:
             return None if values is None else np.tile(values, len(parts))
 
         return _Rows(together, rows.codes.T.reshape(-1, 1), tiled(rows.weight), tiled(rows.frequency))
-
-
-@dataclass(frozen=True, eq=False)
-class Penalty:
-    """What the parameters theta = (t, b_1, ..., b_{k-1}), b_j = c_j - c_0, are shrunk towards, and how strongly.
-
-    With `of_scale` it is log t that is shrunk, of which nothing is known but the scale; `scale_strength` is how
-    strongly, where that differs from the biases.
-    """
-
-    center: FloatArray
-    strength: float
-    of_scale: bool = False
-    scale_strength: float | None = None
-
-    @cached_property
-    def matrix(self) -> FloatArray:
-        """(t - t_0)^2 and sum_k of the squared centred biases, as a quadratic form in theta - center."""
-        k = len(self.center)
-        form = np.eye(k) - 1.0 / k
-        form[0] = form[:, 0] = 0.0
-        form[0, 0] = 0.0 if self.of_scale else 1.0
-        return self.strength * form
-
-    def add(self, theta: FloatArray, value: FloatArray, gradient: FloatArray, hessian: FloatArray) -> None:
-        """Add the penalty of parameters (F, k) to value, gradient and Hessian."""
-        away = theta - self.center
-        slope = away @ self.matrix
-        value += 0.5 * (slope * away).sum(axis=1)
-        gradient += slope
-        hessian += self.matrix
-        if self.of_scale:
-            t = theta[:, 0]
-            ratio = np.log(t / self.center[0])
-            strength = self.strength if self.scale_strength is None else self.scale_strength
-            value += 0.5 * strength * ratio**2
-            gradient[:, 0] += strength * ratio / t
-            hessian[:, 0, 0] += strength / t**2  # of squares that are linearised: positive for every t
 
 
 def _penalty(rows: _Rows, k: int, shrinkage: float) -> Penalty:
@@ -405,19 +425,19 @@ def _true_logits(logits: FloatArray, true: NDArray[Any]) -> FloatArray:
 
 
 def _resampled(shared: _Shared, masks: BoolArray | None, penalty: Penalty) -> Iterator[FloatArray]:
-    """Yield the parameters (B, k) of each resample, or of all rows where there are none."""
+    """Yield the parameters (R, B, k) of some resamples, or of all rows where there are none and R is 1."""
     n_outputs, k = len(shared.logits), len(penalty.center)
     center = np.tile(penalty.center, (n_outputs, 1))
     center[:, 0] = np.minimum(center[:, 0], shared.start)
     everywhere = minimise(_Problem.read(shared, None, penalty), center)
     if masks is None:
-        yield everywhere
+        yield everywhere[None]
         return
     step = max(1, _MAX_HESSIAN_ENTRIES // (n_outputs * k * k))
     for start in range(0, len(masks), step):
         some = np.ascontiguousarray(masks[start : start + step])
         theta = minimise(_Problem.read(shared, some, penalty), np.tile(everywhere, (len(some), 1)))
-        yield from theta.reshape(len(some), n_outputs, k)
+        yield theta.reshape(len(some), n_outputs, k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.matrices import row_maxima, row_sums
 from ..core.probabilities import Probabilities
 from .calibration import TemperatureScaling
 from .calibration_fit import SHRINKAGE, bound_rows
@@ -24,7 +25,7 @@ FloatArray = NDArray[np.float64]
 
 _MAX_COVARIANCE_CLASSES = 30  # of an output: beyond, a rule file would be mostly covariances
 _MAX_STORED_ENTRIES = 100_000  # of the covariances of all outputs together, for the same reason
-_MAX_COVARIANCE_ENTRIES = 1 << 22  # rows x outputs x classes that covariances are summed over; of more, some rows
+_MAX_COVARIANCE_ENTRIES = 1 << 20  # rows x outputs x classes that covariances are summed over; of more, some rows
 
 
 def stored_calibration(rows: Any, link: TemperatureScaling, class_weights: FloatArray) -> StoredCalibration:
@@ -53,8 +54,10 @@ def _covariances(rows: Any, link: TemperatureScaling) -> list[FloatArray | None]
     proba = rows.proba
     n_entries = max(proba.n_rows * proba.n_outputs * min(proba.width, _MAX_COVARIANCE_CLASSES), 1)
     step = -(-n_entries // _MAX_COVARIANCE_ENTRIES)
-    order = np.random.default_rng(0).permutation(rows.n_rows)
-    some = rows.take(np.sort(order[: -(-rows.n_rows // step)])) if step > 1 else rows
+    some = rows
+    if step > 1:
+        order = np.random.default_rng(0).permutation(rows.n_rows)
+        some = rows.take(np.sort(order[: -(-rows.n_rows // step)]))
     is_small = int((proba.n_classes**2).sum()) <= _MAX_STORED_ENTRIES
     covariances: list[FloatArray | None] = []
     for m, k in enumerate(proba.n_classes.tolist()):
@@ -87,13 +90,13 @@ class Influence:
     @cached_property
     def covariance_of_ratios(self) -> FloatArray:
         """Covariance of t and of the biases less the logarithms of shares, (K, K)."""
-        on_ratios = self.of_parameters.copy()
-        on_ratios[:, 1:] -= self.of_log_shares[:, 1:] - self.of_log_shares[:, :1]
-        on_ratios /= self.scale[:, None]
+        on_ratios, on_log_shares = self.of_parameters.T.copy(), self.of_log_shares.T  # class by class, as rows are read
+        on_ratios[1:] -= on_log_shares[1:] - on_log_shares[0]
+        on_ratios /= self.scale
         if self.cluster is not None:
             _, codes = np.unique(self.cluster, return_inverse=True)
-            on_ratios = np.stack([np.bincount(codes, column) for column in on_ratios.T], axis=1)
-        return np.asarray(on_ratios.T @ on_ratios)
+            on_ratios = np.stack([np.bincount(codes, column) for column in on_ratios])
+        return np.asarray(on_ratios @ on_ratios.T)
 
 
 def calibration_influence(rows: Any, link: TemperatureScaling, m: int) -> Influence | None:
@@ -107,27 +110,28 @@ def calibration_influence(rows: Any, link: TemperatureScaling, m: int) -> Influe
         return None
     z, base_t, base_b = _fitted_logits(rows.proba, codes, link, m)
     ratio = float(link.temperature[m]) / base_t
-    b = link.bias[m, :k] - link.bias[m, 0] - ratio * base_b
-    eta = softmax_of(ratio * z + b, shown)
-    true = np.eye(k + 1)[codes, :k]  # no class for missing labels (-1)
-    residual = true - eta
-    score = np.column_stack([(residual * z).sum(axis=1), residual[:, 1:]])
+    eta = _softmax(ratio * z, link.bias[m, :k] - link.bias[m, 0] - ratio * base_b, shown)
+    true = codes == np.arange(k)[:, None]
     scale = weight.sum() / max(float((weight**2 / counted).sum()), np.finfo(float).tiny)  # to effective rows
     effective = weight * scale
     information = _information(z, eta, effective) + SHRINKAGE * _penalty_matrix(k)
-    on_parameters = np.linalg.solve(information, (effective[:, None] * score).T).T
-    on_parameters[:, 1:] += on_parameters[:, :1] * base_b[1:]  # from logits behind their map to the numbers themselves
-    on_parameters[:, 0] *= base_t
+    score = true - eta
+    score[0] = (score[1:] * z).sum(axis=0)
+    score *= effective
+    on_parameters = np.linalg.inv(information) @ score
+    on_parameters[1:] += on_parameters[0] * base_b[1:, None]  # from logits behind their map to the numbers themselves
+    on_parameters[0] *= base_t
     safe = np.where(shown, by_class, 1.0)
-    on_log_shares = weight[:, None] * (true / safe - shown / weight.sum()) * shown
+    on_log_shares = (true / safe[:, None] - (shown / weight.sum())[:, None]) * shown[:, None]
+    on_log_shares *= weight
     independent = np.ones(rows.n_rows) if rows.repeats is None else np.maximum(rows.repeats, 1.0)
-    return Influence(on_parameters, on_log_shares, np.sqrt(independent), rows.cluster)
+    return Influence(on_parameters.T, on_log_shares.T, np.sqrt(independent), rows.cluster)
 
 
 def _fitted_logits(
     proba: Probabilities, codes: NDArray[Any], link: TemperatureScaling, m: int
 ) -> tuple[FloatArray, float, FloatArray]:
-    """Return the logits (N, K) of output m that its calibration is fitted to, relative to the first class.
+    """Return the logits (K - 1, N) of output m that its calibration is fitted to, relative to the first class.
 
     Logits are behind their own map ``base_t * z + base_b``, which is returned too, and those far out are bounded.
     """
@@ -138,26 +142,37 @@ def _fitted_logits(
         assert single.link is not None
         base_t, base_b = float(single.link.temperature[0]), single.link.bias[0, :k] - single.link.bias[0, 0]
         single = bound_rows(single, codes[:, None])
-    z = kernels.relative_logits(single.blocks[0], np.zeros(1, dtype=np.intp), k, link.floor)[0].T
-    return np.column_stack([np.zeros(len(z)), z]), base_t, base_b
+    return kernels.relative_logits(single.blocks[0], np.zeros(1, dtype=np.intp), k, link.floor)[0], base_t, base_b
 
 
 def softmax_of(logits: FloatArray, shown: NDArray[np.bool_]) -> FloatArray:
     """Return the softmax (N, K) of logits over the classes that are shown, (K,); 0 for the others."""
     logits = np.where(shown, logits, -np.inf)
-    eta = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(eta / eta.sum(axis=1, keepdims=True))
+    eta = np.exp(logits - row_maxima(logits)[:, None])
+    return np.asarray(eta / row_sums(eta)[:, None])
+
+
+def _softmax(z: FloatArray, b: FloatArray, shown: NDArray[np.bool_]) -> FloatArray:
+    """Return the same (K, N), class by class, of logits ``z + b`` with 0 for z of the first class."""
+    eta = np.empty((len(b), z.shape[1]))
+    eta[0] = b[0]
+    np.add(z, b[1:, None], out=eta[1:])
+    eta[~shown] = -np.inf
+    eta -= eta.max(axis=0)
+    np.exp(eta, out=eta)
+    eta /= eta.sum(axis=0)
+    return eta
 
 
 def _information(z: FloatArray, eta: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the Hessian (K, K) of minus the log-likelihood in (t, b_1, ..., b_{K-1})."""
-    mean = (eta * z).sum(axis=1)
-    weighted = weight[:, None] * eta
-    cross = (weighted * (z - mean[:, None]))[:, 1:].sum(axis=0)
-    result = np.empty((z.shape[1], z.shape[1]))
-    result[0, 0] = (weighted * (z - mean[:, None]) * z).sum()
-    result[0, 1:] = result[1:, 0] = cross
-    result[1:, 1:] = np.diag(weighted[:, 1:].sum(axis=0)) - weighted[:, 1:].T @ eta[:, 1:]
+    mean = (eta[1:] * z).sum(axis=0)
+    weighted = weight * eta[1:]
+    moment = weighted * (z - mean)
+    result = np.empty((len(eta), len(eta)))
+    result[0, 0] = (moment * z).sum()
+    result[0, 1:] = result[1:, 0] = moment.sum(axis=1)
+    result[1:, 1:] = np.diag(weighted.sum(axis=1)) - weighted @ eta[1:].T
     return result
 
 

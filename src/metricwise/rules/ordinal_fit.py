@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -229,6 +228,8 @@ class _Rows:
         shares = (np.arange(n_knots) + 0.5) / n_knots
         shares = shares[(shares > levels[0]) & (shares < levels[-1])]
         shares = np.concatenate([levels[:1], shares, levels[-1:]])
+        from statistics import NormalDist  # for scores of grades only: it loads fractions, decimals and random numbers
+
         heights = np.array([NormalDist().inv_cdf(share) for share in shares])
         return np.interp(shares, levels, self.centers), heights
 

@@ -17,7 +17,8 @@ from .. import kernels
 from ..core.inputs import MAX_LOGIT
 from ..core.probabilities import Probabilities
 from .calibration import TemperatureScaling
-from .calibration_fit import MIN_TEMPERATURE, Penalty, bound_rows, fit_link, minimise
+from .calibration_fit import MIN_TEMPERATURE, bound_rows, fit_link, minimise
+from .calibration_penalty import Penalty
 
 __all__ = ["SegmentFit", "SegmentLinks", "Shrinkage", "log_likelihood", "recalibrate_rows"]
 

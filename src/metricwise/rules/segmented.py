@@ -257,9 +257,8 @@ class SegmentedRule(PartitionedRule):
     def most_different(self, n_segments: int) -> list[int]:
         """Return the places of at most so many segments whose links differ most from the common one, in order."""
         link = self._link
-        distance = np.abs(self.bias - link.bias).max(axis=(1, 2)) + np.abs(
-            np.log(self.temperature / link.temperature)
-        ).max(axis=1)
+        temperature_distance = np.abs(np.log(self.temperature) - np.log(link.temperature)).max(axis=1)
+        distance = np.abs(self.bias - link.bias).max(axis=(1, 2)) + temperature_distance
         return sorted(np.argsort(-distance, kind="stable")[:n_segments].tolist())
 
     # ---------------------------------------------------------------------------------------- copies and files

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..core.errors import InvalidParameter, entry_point
 from ..core.inputs import Input
 from ..core.labels import python_label
@@ -20,6 +21,7 @@ from ..core.losses import Loss
 from ..core.ordinal_map import OrdinalMap
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema
+from ..data.probabilities import sum_tolerance
 from . import by_hand
 from .base import LossMixture, Rule, RuleRows, check_outputs, rule_input, same_classes, same_label
 from .calibration import TemperatureScaling, link_or_base, recalibrated
@@ -30,6 +32,7 @@ from .decisions import bisect_changes, decide_loss
 from .describe import decision_lines
 from .forms import CutPoints, regions_of, scale_of, weights_and_bonuses
 from .metadata import NO_METADATA, RuleMetadata
+from .reading import says_single
 from .writer import RuleWriter
 
 FloatArray = NDArray[np.float64]
@@ -291,6 +294,26 @@ class WeightedRule(Rule):
         """Return the codes of the decisions about rows, of shape (N, M)."""
         proba = rows.proba if self.link is None else self.link.view(rows.proba)
         return decide_loss(self.loss, proba, self.schema.n_decisions)
+
+    @cached_property
+    def _few_rows(self) -> kernels.RowDecider | None:
+        """What decides few rows of one output; None for a rule of anything else than probabilities of its classes."""
+        schema = self.schema
+        if schema.multioutput or schema.normalize or schema.abstain_label is not None or schema.input.is_logits:
+            return None
+        link = None if self.link is None else self.link.arrays
+        k = schema.width
+        return kernels.RowDecider(self.loss.arrays, link, k, sum_tolerance(k))
+
+    def _predict_few(self, proba: NDArray[Any]) -> NDArray[Any] | None:
+        decider = self._few_rows
+        if decider is None or self.metadata.column_order is not None:
+            return None
+        # Two numbers may be one row without its axis, and a single column may be of the first class.
+        if proba.ndim == 1 and (len(proba) == 2 or not says_single(self.metadata, self.schema.classes)):
+            return None
+        codes = decider.decide(proba)
+        return None if codes is None else self.schema.classes[0].take(codes)
 
     def calibrate(self, rows: RuleRows) -> Probabilities:
         """Return the probabilities behind the link."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..core.errors import argument
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind
@@ -91,8 +92,8 @@ def count_vertices(oracle: Oracle, objective: Objective, losses: Sequence[Loss])
     summaries = []
     for start in range(0, len(losses), together):
         tensors = oracle.confusions([objective.spread(loss) for loss in losses[start : start + together]])
-        summaries += [objective.summarise(objective.grouping.pool(C)) for C in tensors]
-    return np.stack(summaries)
+        summaries.append(objective.summarise(objective.grouping.pool_each(tensors)))
+    return summaries[0] if len(summaries) == 1 else np.concatenate(summaries)
 
 
 def pick(losses: Sequence[Loss], which: np.ndarray) -> Loss:
@@ -102,7 +103,8 @@ def pick(losses: Sequence[Loss], which: np.ndarray) -> Loss:
     groups = np.arange(len(which))
 
     def take(*arrays: FloatArray) -> FloatArray:
-        stack = np.stack([np.broadcast_to(a, (len(which), *a.shape[1:])) for a in arrays])
+        whole = (len(which), *arrays[0].shape[1:])
+        stack = np.stack([a if a.shape == whole else np.broadcast_to(a, whole) for a in arrays])
         return np.asarray(stack[which, groups])
 
     return losses[0].map(take, *losses[1:])
@@ -131,18 +133,10 @@ def line_search(objective: Objective, start: FloatArray, step: FloatArray, longe
         Lengths in [0, longest]; exact to a few parts in 10^5 of it where the objective has one maximum there, to an
         eighth of it where values are costly.
     """
-    low, high = np.zeros_like(longest), longest
     steps, rounds = (_COARSE_GRID, _N_COARSE_ZOOMS) if objective.slow else (_GRID, _N_ZOOMS)
-    grid = steps.reshape((-1,) + (1,) * longest.ndim)
-    for _ in range(rounds):
-        lengths = low + grid * (high - low)
-        values = objective.values_at(start + lengths[..., None] * step)
-        # Of equal values the longest step wins: it drops a vertex where it can.
-        best = len(steps) - 1 - np.argmax(values[::-1], axis=0)
-        chosen = np.take_along_axis(lengths, best[None], axis=0)[0]
-        width = (high - low) / (len(steps) - 1)
-        low, high = np.maximum(low, chosen - width), np.minimum(high, chosen + width)
-    return np.asarray(chosen)
+    if objective.ratio_means is not None:
+        return kernels.search_ratio_means(objective.ratio_means, start, step, longest, steps, rounds)
+    return kernels.search_segments(objective.values_at, start, step, longest, steps, rounds)
 
 
 def correct(

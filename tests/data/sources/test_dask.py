@@ -219,10 +219,10 @@ def test_a_pass_brings_little_to_the_client_and_sends_little(monkeypatch):
         brought.append(len(pickle.dumps(value)))
         return value
 
-    def question(changes, ask):
+    def question(changes, ask, add):
         import cloudpickle
 
-        made = own[1](changes, ask)
+        made = own[1](changes, ask, add)
         asked.append(len(cloudpickle.dumps(made)))
         return made
 
@@ -285,7 +285,7 @@ def test_what_needs_rows_in_memory_refuses_a_collection():
     rule = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
     with pytest.raises(TypeError, match=r"optimize: y must be in memory, got a Dask Array; pass y.compute\(\)"):
         mw.optimize(eta, labels, "macro_f1")
-    with pytest.raises(TypeError, match=r"evaluate: proba must be in memory"):
-        mw.evaluate(rule, lazy, y, ["accuracy"])
+    with pytest.raises(TypeError, match=r"evaluate: y must be in memory, got a Dask Array; pass y.compute\(\)"):
+        mw.evaluate(rule, eta, labels, ["accuracy"])
     with pytest.raises(TypeError, match=r"WeightedRule.distribution: proba must be in memory"):
         rule.distribution(lazy)

@@ -7,7 +7,9 @@ import threading
 import time
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
@@ -16,6 +18,8 @@ import worlds
 from engines import served_by
 from laws.engine_promises import check_agreement
 from laws.solver_promises import check_path
+from metricwise.data.sources import dask as on_dask
+from metricwise.data.sources import dask_batches
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 
@@ -144,3 +148,125 @@ def test_a_cluster_that_is_lost():
         ):
             mw.optimize(*chunks(eta, y, slow), "macro_f1")
         closing.join()
+
+
+# --------------------------------------------------------------------------------------------- rows that workers keep
+
+
+def n_tasks(client, wanted=None):
+    """How many tasks the scheduler knows, once they are as many as wanted: they are forgotten a little later."""
+    for _ in range(1 if wanted is None else 100):
+        known = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        if known == wanted:
+            break
+        time.sleep(0.1)
+    return known
+
+
+def at_compute(monkeypatch, number, action):
+    """Do something before a computation of its number, when rows have been kept."""
+    compute, asked = on_dask.compute, []
+
+    def watched(task):
+        asked.append(task)
+        if len(asked) == number:
+            action()
+        return compute(task)
+
+    monkeypatch.setattr(on_dask, "compute", watched)
+    return asked
+
+
+def test_nothing_is_left_on_the_cluster(cluster, monkeypatch):
+    eta, y = draw(4000, seed=6)
+    frame = da.from_array(eta, chunks=(50, 3)), da.from_array(y, chunks=50)
+    with Client(cluster) as client:
+        known = []
+        at_compute(monkeypatch, 3, lambda: known.append(n_tasks(client)))
+        solution = mw.optimize(*frame, "macro_f1")  # it keeps the source, but no rows
+        assert known[0] >= 32
+        assert n_tasks(client, 0) == 0
+        assert solution.n_passes == mw.optimize(eta, y, "macro_f1").n_passes
+        eta[3999, 1] = np.nan
+        bad = da.from_array(eta, chunks=(50, 3)), frame[1]
+        with pytest.raises(ValueError, match=r"NaN or infinity in row 3999") as info:
+            mw.optimize(*bad, "macro_f1")
+        assert info.traceback  # which holds what the call held
+        assert n_tasks(client, 0) == 0
+
+
+@pytest.fixture
+def interruptible():
+    """Interrupts are raised, also where a shell that started the tests in the background ignores them."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("number", [1, 4])
+def test_nothing_is_left_after_an_interrupt(cluster, monkeypatch, number):
+    eta, y = draw(4000, seed=7)
+
+    def slow(block):
+        time.sleep(0.02)
+        return block
+
+    lazy = da.from_array(eta, chunks=(50, 3)).map_blocks(slow, meta=eta[:0]), da.from_array(y, chunks=50)
+    with Client(cluster) as client:
+        interrupt = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+        at_compute(monkeypatch, number, interrupt.start)
+        with pytest.raises(KeyboardInterrupt) as info:
+            mw.optimize(*lazy, "macro_f1")
+        assert info.traceback
+        assert n_tasks(client, 0) == 0
+
+
+def test_kept_rows_of_a_killed_worker_are_read_again(cluster, monkeypatch):
+    eta, y = draw(4000, seed=8)
+    whole = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE))
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        pids = client.run(os.getpid)
+        asked = at_compute(monkeypatch, 3, lambda: os.kill(min(pids.values()), signal.SIGKILL))
+        found = mw.optimize(
+            da.from_array(eta, chunks=(50, 3)),
+            da.from_array(y, chunks=50),
+            "macro_f1",
+            strategy=mw.Strategy(**RECIPE),
+        )
+        assert len(asked) > 3
+        check(found, whole)
+        assert found.rule.to_dict() == whole.rule.to_dict()
+        assert n_tasks(client, 0) == 0
+
+
+def test_rows_are_read_anew_where_workers_have_no_room(cluster, monkeypatch, tmp_path):
+    eta, y = draw(2000, seed=9)
+
+    def logged(block):
+        with (tmp_path / "reads").open("a") as file:
+            file.write("." * (len(block) > 0))
+        return block
+
+    lazy = da.from_array(eta, chunks=(50, 3)).map_blocks(logged, meta=eta[:0]), da.from_array(y, chunks=50)
+    found = mw.optimize(*lazy, "macro_f1", strategy=mw.Strategy(**RECIPE))
+    n_reads = len((tmp_path / "reads").read_text())
+    assert 80 <= n_reads <= 100  # twice, and more if a worker was asked for what another had
+    monkeypatch.setattr(dask_batches, "_KEPT_SHARE", 0.0)
+    again = mw.optimize(*lazy, "macro_f1", strategy=mw.Strategy(**RECIPE))
+    assert len((tmp_path / "reads").read_text()) - n_reads >= 40 * (2 + found.n_passes)
+    check(again, found)
+    assert again.rule.to_dict() == found.rule.to_dict()
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+def test_a_data_frame_in_many_partitions(cluster, persisted):
+    eta, y = draw(1000, seed=10)
+    frame = pd.DataFrame(eta, columns=[0, 1, 2]).assign(y=y)
+    lazy = dd.from_pandas(frame, npartitions=50)
+    lazy = lazy.persist() if persisted else lazy
+    whole = mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE))
+    found = mw.optimize(lazy[[0, 1, 2]], lazy["y"], "macro_f1", strategy=mw.Strategy(**RECIPE))
+    check(found, whole)
+    assert found.rule.to_dict() == whole.rule.to_dict()

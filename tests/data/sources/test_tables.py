@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -242,13 +243,13 @@ class SqliteRows(reading.TableReader):
 def test_a_reader_of_ones_own_is_an_engine():
     eta, y = draw()
     whole = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE))
-    connection = sqlite3.connect(":memory:")
-    table_of(eta, y).to_pandas().to_sql("oof", connection, index=False)
-    table = mw.Table(SqliteRows(connection, "select * from oof order by id"), proba_prefix="p_")
-    assert mw.optimize(table, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
-    named = ", ".join(f'"p_{name}" as "{name}"' for name in CLASSES)
-    reader = SqliteRows(connection, f"select grade, {named} from oof order by id")
-    assert mw.optimize(reader, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
+    with closing(sqlite3.connect(":memory:")) as connection:
+        table_of(eta, y).to_pandas().to_sql("oof", connection, index=False)
+        table = mw.Table(SqliteRows(connection, "select * from oof order by id"), proba_prefix="p_")
+        assert mw.optimize(table, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
+        named = ", ".join(f'"p_{name}" as "{name}"' for name in CLASSES)
+        reader = SqliteRows(connection, f"select grade, {named} from oof order by id")
+        assert mw.optimize(reader, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).value == whole.value
 
 
 def test_a_format_is_a_class_and_an_ending(tmp_path, monkeypatch):
@@ -435,7 +436,7 @@ def test_a_file_that_changes(tmp_path, when, monkeypatch):
     table = table_of(*draw())
     path = tmp_path / "a.parquet"
     pq.write_table(table, path, row_group_size=50)
-    scans, own = [], reading._scan
+    scans, own = [], formats.scan_dataset
 
     def scan(source, names, n_rows):
         scans.append(names)
@@ -447,7 +448,7 @@ def test_a_file_that_changes(tmp_path, when, monkeypatch):
             time.sleep(0.01)
             pq.write_table(table.slice(0, 400), path)
 
-    monkeypatch.setattr(reading, "_scan", scan)
+    monkeypatch.setattr(formats, "scan_dataset", scan)
     with pytest.raises(RuntimeError, match=r"a.parquet: the file has changed since it was first read.*call again"):
         call(path)
 
@@ -484,6 +485,14 @@ def test_refusals(change, error, match):
     table = table_of(*draw())
     with pytest.raises(error, match=match):
         mw.optimize(**{"proba": mw.Table(table, proba_prefix="p_"), "y": "grade", "metric": "macro_f1", **change})
+
+
+@pytest.mark.parametrize("form", ["parquet", "feather", "csv"])
+def test_weights_that_are_no_numbers(form, tmp_path):
+    eta, y = draw()
+    table = table_of(eta, y).append_column("w", pa.array(["heavy"] * len(y)))
+    with pytest.raises(ValueError, match=r"column 'w' must hold numbers"):
+        mw.optimize(mw.Table(write(table, tmp_path, form), proba_prefix="p_"), "grade", "accuracy", sample_weight="w")
 
 
 def test_what_is_no_table(tmp_path):

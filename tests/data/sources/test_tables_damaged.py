@@ -81,3 +81,25 @@ def test_dates_from_table_to_table(tmp_path):
     mw.predict_table(rule, again, tmp_path / "decided.feather", column="decision")
     decided = pa.feather.read_table(tmp_path / "decided.feather")["decision"].to_numpy()
     np.testing.assert_array_equal(decided, rule.predict(eta))
+
+
+def test_feather_files_with_bytes_lost(tmp_path):
+    """Scans of datasets ended the process here in one of twenty tries, while other threads read ahead."""
+    table = rows_of_days()[1]
+    coded = pa.table(
+        {
+            name: column.combine_chunks().dictionary_encode()
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    )
+    path = tmp_path / "a.arrow"
+    pa.feather.write_feather(coded, str(path), compression="uncompressed")
+    content, rng, n_refused = path.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(200):
+        begin = int(rng.integers(8, len(content) - 700))
+        path.write_bytes(content[:begin] + content[begin + int(rng.integers(1, 300)) :])
+        try:
+            fit(path)
+        except mw.InvalidParameter:
+            n_refused += 1
+    assert n_refused > 100

@@ -16,7 +16,7 @@ from kernels import twins
 from laws.engine_promises import check_agreement
 
 MAX_SEED = 1 << 40
-OTHERS = [name for name in ENGINES if name not in ("memory", "dask", "parquet")]
+OTHERS = [name for name in ENGINES if name not in ("memory", "dask", "parquet", "spark")]
 SLOW_OTHERS = ["dask", "parquet"]  # which take a while to start
 TWINS = (
     twins.test_decisions,

@@ -18,7 +18,17 @@ from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, 
 from ...core.schema import Schema
 from ...kernels import tally
 
-__all__ = ["LazySource", "Passes", "Source", "SourceBase", "changed", "in_passes", "join_rows"]
+__all__ = [
+    "ClusterSource",
+    "LazySource",
+    "Passes",
+    "Source",
+    "SourceBase",
+    "TakenRows",
+    "changed",
+    "in_passes",
+    "join_rows",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -27,6 +37,7 @@ T = TypeVar("T")
 
 _MAX_CACHED_ROWS = 20_000  # rows of a sample that is asked for more than once, and kept
 _MAX_HELD_KEYS = 1 << 20  # rows whose keys may all be held
+_MAX_ANSWER_ITEMS = 1 << 20  # some 40 MB of changes, which travel from workers
 _LABEL_COUNTS = ("class_weights", "class_rows", "_shown")
 _RUN_ROWS = 16  # neighbours, which cost less to read than rows one by one
 
@@ -175,6 +186,8 @@ class SourceBase(ABC):
 
     schema: Schema
     passes: Passes
+    partition: Any = None
+    """The sensitive groups (Partition), where rows know theirs since they were read."""
 
     @property
     def capacity(self) -> int | None:
@@ -241,7 +254,7 @@ class SourceBase(ABC):
     @cached_property
     def class_rows(self) -> FloatArray:
         """Rows of positive weight that show each class of each output, (M, K); of a sample, what they stand for."""
-        return self.map_reduce(_present, operator.add)
+        return self.map_reduce(_present, operator.add) if self.weighted else self.class_weights
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
@@ -296,8 +309,7 @@ class SourceBase(ABC):
         are numbered: in the order of their weights where the keys of all rows are held, so that the same are drawn in
         whatever order rows come; of more rows by position.
         """
-        alike = self.take(np.arange(0, self.n_rows, max(1, self.n_rows // HEAD_ROWS))).alike()
-        held = None
+        alike, held = self._has_copies, None
         if alike and self.n_rows <= _MAX_HELD_KEYS:
             hashes = _joined(self.map_reduce(lambda rows: [rows.hashes()], operator.add))
             held = number_copies(hashes, _joined(self.map_reduce(lambda rows: [rows.weight], operator.add)))
@@ -315,6 +327,11 @@ class SourceBase(ABC):
 
         return find
 
+    @cached_property
+    def _has_copies(self) -> bool:
+        """Whether some of a few rows are alike in what they begin and end with."""
+        return self.take(np.arange(0, self.n_rows, max(1, self.n_rows // HEAD_ROWS))).alike()
+
     def glance(self, n_rows: int) -> Rows:
         """Return `n_rows` rows in short runs of neighbours."""
         return self._kept("glance", n_rows, 0, lambda: self._glance(n_rows))
@@ -322,6 +339,8 @@ class SourceBase(ABC):
     def _glance(self, n_rows: int) -> Rows:
         if self.n_rows <= n_rows:
             return self.take(np.arange(self.n_rows))
+        if n_rows == 1:  # asked for to see what rows have: the first one is read fastest
+            return self.take(np.arange(1))
         run = min(_RUN_ROWS, n_rows)
         starts = np.random.default_rng(0).integers(0, self.n_rows - run + 1, -(-n_rows // run))
         return self.take(np.sort((np.sort(starts)[:, None] + np.arange(run)).reshape(-1)[:n_rows]))  # runs may overlap
@@ -354,6 +373,52 @@ class LazySource(SourceBase):
         """Return the source of all outputs once for every sensitive group."""
         some = replace(self, changes=(*self.changes, lambda rows: rows.by_group(n_groups)))  # type: ignore[type-var]
         return replace(some, schema=self.schema.by_group(n_groups))  # type: ignore[type-var]  # a dataclass by contract
+
+
+class ClusterSource(LazySource):
+    """What sources of rows on the workers of a cluster do alike: questions travel to rows, with what is known of them.
+
+    A dataclass that derives from it has the fields `has_labels` and `has_weights`.
+    """
+
+    has_labels: bool
+    has_weights: bool
+
+    @property
+    def labelled(self) -> bool:
+        """Whether rows have labels."""
+        return self.has_labels
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.has_weights
+
+    @property
+    def capacity(self) -> int:
+        """Items that an answer may hold: it travels."""
+        return _MAX_ANSWER_ITEMS
+
+    def _known(self) -> dict[str, Any]:
+        """What has been counted of labels and weights, the classes in any case: they travel with questions."""
+        weights = {"class_weights": self.class_weights} if self.labelled else {}
+        return {**super()._known(), **weights}
+
+    def _travelling(self, *names: str) -> dict[str, Any]:
+        """Return the fields that travel with a question, without rows, samples of them, and who listens to passes."""
+        fields = {name: vars(self)[name] for name in ("schema", "has_labels", "has_weights", *names)}
+        return {**super()._known(), **fields, "passes": Passes(), "changes": ()}
+
+
+class TakenRows:
+    """Rows at ascending positions, as a list of what each chunk has of them. Dask would look into a dataclass."""
+
+    def __init__(self, rows: IntArray) -> None:
+        self.rows = rows
+
+    def __call__(self, chunk: Rows) -> list[Rows]:
+        begin, end = np.searchsorted(self.rows, (chunk.start, chunk.start + chunk.n_rows))
+        return [chunk.take(self.rows[begin:end] - chunk.start)] if begin < end else []
 
 
 def changed(rows: Rows, changes: Sequence[Callable[[Rows], Rows]]) -> Rows:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InvalidParameter, entry_point
+from ...core.losses import Loss
 from ...core.rows import Rows
 from ...core.schema import Schema
 from ...kernels import work_alone
@@ -21,6 +22,7 @@ from .base import LazySource, Passes, changed, join_rows
 
 __all__ = ["ChunkedSource", "Chunks"]
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 T = TypeVar("T")
 Read = Callable[[], Rows]
@@ -107,6 +109,7 @@ class ChunkedSource(LazySource):
     passes: Passes = field(default_factory=Passes)
     changes: tuple[Callable[[Rows], Rows], ...] = ()
     most: int | None = None
+    partition: Any = None
 
     @classmethod
     @entry_point()
@@ -148,6 +151,17 @@ class ChunkedSource(LazySource):
         """Ask several chunks at a time while the next are read, and add up in order."""
         return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), self._reads()))
 
+    def count_losses(self, losses: Sequence[Loss], expected: bool) -> FloatArray | None:
+        """Return sums of weights (R, M, K, K) by label, or expected, and by decision: one pass.
+
+        None where rows must be read to be counted: only databases count, and only rows that have not been changed.
+        """
+        count = getattr(self.chunks, "count_losses", None)
+        counted: FloatArray | None = None if count is None or self.changes else count(losses, expected)
+        if counted is not None:
+            self.passes.add(self.n_rows * self.schema.n_outputs)
+        return counted
+
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""
         parts = []
@@ -156,6 +170,8 @@ class ChunkedSource(LazySource):
             begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
             if begin < end:
                 parts.append(chunk.take(rows[begin:end] - chunk.start))
+            if end == len(rows):  # chunks come in order: the others have none of these
+                break
         return join_rows(parts)
 
 

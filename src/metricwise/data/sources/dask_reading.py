@@ -5,20 +5,27 @@ Sizes and labels of all chunks are collected in one pass; chunks are read on the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ...core.errors import InvalidParameter, shown
+from ...core.probabilities import Probabilities
 from ...core.rows import Rows
+from ...core.schema import Schema
 from ..encoding import distinct_values
 from ..frames import is_frame, is_lazy
 from ..row_spec import Piece, ReadHead, RowReader, RowSpec
-from .dask import DaskSource, add_up, call, compute, leaf
+from ..sensitive import distinct_groups, partition_of
+from .dask import DaskSource
+from .dask_batches import batches_of
+from .dask_tasks import add_up, call, compute, leaf
 
-__all__ = ["read_collection"]
+__all__ = ["read_collection", "read_unlabelled_collection"]
 
 _ABSENT, _UNEQUAL = -1, -2  # in the place of a number of rows: of what is not given, of arrays that differ
 
@@ -39,36 +46,85 @@ def read_collection(spec: RowSpec, read_head: ReadHead) -> DaskSource:
         raise InvalidParameter(
             "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
         )
+    sensitive = None if spec.sensitive is None else spec.sensitive.values
+    sensitive = sensitive if is_lazy(sensitive) else None  # what is in memory is looked up by position
     inputs = {"proba": spec.proba, "y": spec.y, "sample_weight": spec.weight, "groups": spec.groups}
+    inputs["sensitive_features"] = sensitive
     parts = _Parts(spec.proba)
     columns = [parts.cut(value, name) for name, value in inputs.items()]
     raw = [call(_piece, *blocks) for blocks in zip(*columns, strict=True)]
-    summary = compute(add_up([call(_Summary.of, piece) for piece in raw], _Summary.add))
+    question = leaf(_summary)
+    summary = compute(add_up([batch.ask(question) for batch, _ in batches_of(raw)], _Summary.add))
     sizes = _checked_sizes(summary.sizes, list(inputs))
-    head = replace(spec, proba=summary.head, y=_joined_labels(summary.labels, summary.frame))
-    reader = read_head(head)
+    reader = read_head(replace(spec, proba=summary.head, y=_joined_labels(summary.labels, summary.frame)))
+    row_bytes = _row_bytes(spec, reader, summary.head)
+    if summary.sensitive is not None:
+        names, features = summary.sensitive
+        reader = replace(reader, partition=partition_of(names, features, spec.known_groups))  # type: ignore[type-var]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    sent = leaf(reader)
-    pieces = tuple(
-        call(_rows, piece, sent, int(start)) for piece, start, size in zip(raw, starts[:-1], sizes, strict=True) if size
-    )
-    filled = starts[:-1][sizes > 0]
+    filled = np.flatnonzero(sizes)
+    n_bytes = starts[-1] * row_bytes
+    pieces, begins, sent = [], [], leaf(reader)
+    for batch, span in batches_of([raw[chunk] for chunk in filled], n_bytes):
+        some = starts[filled[span]].tolist()
+        pieces.append(batch.map(_rows, some, sent))
+        begins.append(some[0])
     source = DaskSource(
-        pieces,
-        np.append(filled, starts[-1]),
+        tuple(pieces),
+        np.append(begins, starts[-1]),
         reader.schema,
         has_labels=spec.y is not None,
         has_weights=spec.weight is not None,
+        partition=reader.partition,
     )
+    source.keep(n_bytes)
     return source
 
 
-def _piece(proba: Any, y: Any, weight: Any, groups: Any) -> Piece:
-    return Piece(proba, y, weight, groups)
+def read_unlabelled_collection(proba: Any, schema: Schema, read: Callable[[Any], Probabilities]) -> DaskSource:
+    """Open a Dask collection of probabilities without labels; see :func:`metricwise.data.open.open_unlabelled`."""
+    blocks = _Parts(proba).cut(proba, "proba")
+    sizes = compute(add_up([call(_length, block) for block in blocks], operator.add))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    sent = leaf(_Read(read))
+    pieces = tuple(
+        call(_unlabelled, block, sent, int(start))
+        for block, start, size in zip(blocks, starts[:-1], sizes, strict=True)
+        if size
+    )
+    source = DaskSource(pieces, np.append(starts[:-1][np.array(sizes) > 0], starts[-1]), schema)
+    source.keep(source.n_rows * source.take(np.zeros(1, dtype=np.intp)).n_bytes)
+    return source
 
 
-def _rows(piece: Piece, reader: RowReader, start: int) -> Rows:
-    return reader.rows(piece, start)
+class _Read:
+    """How probabilities are read. Not a dataclass, into which Dask would look."""
+
+    def __init__(self, read: Callable[[Any], Probabilities]) -> None:
+        self.read = read
+
+
+def _length(proba: Any) -> list[int]:
+    return [len(proba[0] if isinstance(proba, (list, tuple)) else proba)]
+
+
+def _unlabelled(proba: Any, reader: _Read, start: int) -> Rows:
+    return Rows(reader.read(proba), start=start)
+
+
+def _piece(proba: Any, y: Any, weight: Any, groups: Any, sensitive: Any) -> Piece:
+    return Piece(proba, y, weight, groups, sensitive)
+
+
+def _rows(pieces: Iterable[Piece], starts: Sequence[int], reader: RowReader) -> Iterator[Rows]:
+    return (reader.rows(piece, start) for piece, start in zip(pieces, starts, strict=True))
+
+
+def _row_bytes(spec: RowSpec, reader: RowReader, head: Any) -> int:
+    """Return the memory of a row, by one of probabilities."""
+    n_others = sum(values is not None for values in (spec.weight, spec.groups, spec.sensitive))
+    n_labels = 0 if spec.y is None else reader.schema.n_outputs
+    return reader.rows(Piece(head)).n_bytes + 8 * (n_others + n_labels)
 
 
 # -------------------------------------------------------------------------------------------------------------- chunks
@@ -152,12 +208,15 @@ class _Summary:
         An empty y, which shows what kind of table it is.
     head : object
         The first row of the probabilities.
+    sensitive : (list, tuple or None), optional
+        Sensitive groups that occur, and the names of their columns.
     """
 
     sizes: list[tuple[int, ...]]
     labels: list[Any] | None
     frame: Any
     head: Any
+    sensitive: tuple[list[Any], tuple[str, ...] | None] | None = None
 
     @classmethod
     def of(cls, piece: Piece) -> _Summary:
@@ -171,14 +230,23 @@ class _Summary:
         head = (
             None if min(lengths) == 0 else [_first(output) for output in piece.proba] if lists else _first(piece.proba)
         )
-        return cls([size], labels, empty, head)
+        sensitive = None if piece.partition is None else distinct_groups(piece.partition, len(piece.partition))
+        return cls([size], labels, empty, head, sensitive)
 
     def add(self, other: _Summary) -> _Summary:
         """Put together what was seen."""
         labels = self.labels
         if labels is not None and other.labels is not None:
             labels = [_distinct(pair) for pair in zip(labels, other.labels, strict=True)]
-        return _Summary(self.sizes + other.sizes, labels, self.frame, other.head if self.head is None else self.head)
+        sensitive = self.sensitive
+        if sensitive is not None and other.sensitive is not None:
+            sensitive = list(dict.fromkeys([*sensitive[0], *other.sensitive[0]])), sensitive[1]
+        head = other.head if self.head is None else self.head
+        return _Summary(self.sizes + other.sizes, labels, self.frame, head, sensitive)
+
+
+def _summary(pieces: Iterable[Piece]) -> _Summary:
+    return reduce(_Summary.add, map(_Summary.of, pieces))
 
 
 def _first(proba: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from ...core.probabilities import Probabilities
 from ...core.rows import HEAD_ROWS, Rows
-from ...core.sampling import by_keys, draw_rows, number_copies
+from ...core.sampling import Low, by_keys, draw_rows, number_copies
 from ...core.schema import Schema
 from .base import Passes, SourceBase
 
 __all__ = ["MemorySource"]
+
+_SMALL_SAMPLE = 10_000  # rows: with which a search begins that goes on with a larger sample
+_LISTED_SHARE = 10  # times as many rows of low keys are listed then, out of which that is drawn
+_MAX_SHARE = 1 - 2.0**-53  # of all keys, as a number of 64 bits
 
 IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
@@ -98,8 +102,31 @@ class MemorySource(SourceBase):
         rows = self.rows
         low = rows.low if self._keys is None else by_keys(self._keys)
         thin = rows.dependence is not None and rows.dependence.by_weight
+        if not thin:  # then all samples of one seed are drawn from the same strata
+            low = partial(
+                self._low,
+                low,
+                _LISTED_SHARE if n_rows <= _SMALL_SAMPLE and _LISTED_SHARE * n_rows <= self.n_rows else 1,
+            )
         drawn = draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed, thin=thin)
         return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+
+    def _low(
+        self, low: Low, share: float, stratum: NDArray[Any], below: KeyArray, seed: int
+    ) -> tuple[IntArray, KeyArray]:
+        """Draw out of the rows of low keys that an earlier draw has listed; where these are too few, list more."""
+        listed = self._listed.get(seed)
+        if listed is None or (below > listed[0]).any():
+            limits = np.maximum(below, np.minimum(below * share, _MAX_SHARE * 2.0**64).astype(np.uint64))
+            listed = self._listed[seed] = (limits, *low(stratum, limits, seed))
+        _, rows, keys = listed
+        drawn = keys <= below[stratum[rows].astype(np.intp) + 1]
+        return rows[drawn], keys[drawn]
+
+    @cached_property
+    def _listed(self) -> dict[int, tuple[KeyArray, IntArray, KeyArray]]:
+        """By seed, the limits of the keys of each stratum up to which rows are listed, these rows and their keys."""
+        return {}
 
     @cached_property
     def _keys(self) -> KeyArray | None:

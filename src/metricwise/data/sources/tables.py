@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 from ...core.errors import InvalidParameter, InvalidType, argument, refused_by, shown
 from ...core.inputs import Input
 from ...core.labels import python_labels
+from ...core.losses import Loss
 from ...core.rows import Rows
+from ...core.schema import Schema
 from ...kernels import code_type
+from ..arrays import PieceReader
 from ..columns import (
     OutputLabels,
     ProbabilityColumns,
@@ -32,57 +35,135 @@ from ..columns import (
 )
 from ..labels import Labels
 from ..row_spec import Piece, ReadHead, RowReader, RowSpec
+from ..sensitive import Partition, partition_of
+from ..tables.queries import Query
+from ..tables.query_counts import CountedColumns, CountStatement
 from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
 from .chunked import ChunkedSource, Read
 
 __all__ = [
+    "BatchLayout",
+    "DistinctLabels",
+    "LabelColumn",
     "TableChunks",
     "arrow_labels",
     "proba_of",
+    "read_layout",
     "read_table_source",
+    "read_unlabelled_table",
     "rule_columns",
     "sorted_or_same",
     "survey_labels",
+    "target_names",
 ]
 
 _MAX_LABELS = 10_000  # distinct ones of a column
 _TRIAL_SHARE = 16  # the first batch, which shows the bytes of a row, is smaller by this factor
+_MAX_COUNTED_GROUPS = 1 << 16  # combinations of features that have a place each, whether they occur or not
 _ITEM_BYTES = 256  # of a change along a line, with the arrays made of it
 
 
 def read_table_source(table: Table, spec: RowSpec, read_head: ReadHead) -> ChunkedSource:
-    """Open a table whose y, weights and groups are names of columns; see `read_collection`."""
-    y, weight = spec.y, spec.weight
-    if table.indices is not None:
-        raise InvalidParameter(
-            "",
-            problem=f"rows that hold lists of labels ({argument('Table.indices')}) are only for optimize, trade_off, "
-            "evaluate and predict_table",
-            remedy="pass a table with a column for each label",
-        )
-    names = _target_names(y)
-    if spec.time is not None:
-        raise InvalidParameter(
-            "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
-        )
-    for parameter, value in (("sample_weight", weight), ("groups", spec.groups)):
-        if value is not None and not isinstance(value, str):
-            raise InvalidType(parameter, "be the name of a column of the table", shown(value))
+    """Open a table whose y, weights, groups and sensitive features are names of columns; see `read_collection`."""
+    names = target_names(table, spec)
     opened = open_table(table)
     n_rows, targets = _survey(opened, names, table.memory_limit)
-    others = [name for name in (*names, weight, spec.groups) if name is not None]
+    features = _feature_names(opened, spec)
+    layout, row_bytes = read_layout(opened, table, spec, targets, read_head, features)
+    if features:
+        occurring = _survey_groups(opened, features, table.memory_limit)
+        layout = replace(layout, partition=partition_of(occurring, features, spec.known_groups))
+    chunks = TableChunks(opened, layout, n_rows, batch_rows(row_bytes, table.memory_limit))
+    most = table.memory_limit // _ITEM_BYTES
+    return ChunkedSource(chunks, layout.reader.schema, most=most, partition=layout.partition)
+
+
+def read_layout(
+    opened: TableReader,
+    table: Table,
+    spec: RowSpec,
+    targets: Sequence[LabelColumn],
+    read_head: ReadHead,
+    features: tuple[str, ...] = (),
+) -> tuple[BatchLayout, int]:
+    """Return which columns are what, found by their names, the labels and a first row, and the bytes of a row.
+
+    Parameters
+    ----------
+    opened : TableReader
+        Of which one batch is read.
+    table : Table
+    spec : RowSpec
+    targets : sequence of LabelColumn
+        The labels that occur.
+    read_head : callable
+        Returns the reader of all rows by a row of probabilities and the labels that occur.
+    features : tuple of str
+        Columns of sensitive features.
+    """
+    y, weight = spec.y, spec.weight
+    named = (*(target.name for target in targets), weight, spec.groups, *features)
+    others = [name for name in named if name is not None]
     columns, declared = _fitted_columns(opened, table, targets, spec, others)
     numbers = dict.fromkeys((name for output in columns for name in output.columns), True)
+    numbers |= {} if weight is None else {weight: True}
     batch = next(opened.batches(numbers, batch_rows(8 * len(numbers), table.memory_limit // _TRIAL_SHARE)))
     first = check_numbers(batch.slice(0, 1), opened.title)
-    n_batch = batch_rows(batch.nbytes // batch.num_rows + 8 * len(others), table.memory_limit)
     proba, labels, classes = _head(first, columns, targets, declared, isinstance(y, (list, tuple)))
     singles = [output.classes[1] if output.single else None for output in columns]
     positive = singles if len(singles) > 1 else singles[0]
     reader = read_head(replace(spec, proba=proba, y=labels, classes=classes, pos_label=positive))
-    layout = _Layout(reader, columns, tuple(targets), weight, spec.groups, opened.title)
-    chunks = TableChunks(opened, layout, n_rows, n_batch)
-    return ChunkedSource(chunks, reader.schema, most=table.memory_limit // _ITEM_BYTES)
+    layout = BatchLayout(
+        reader, columns, tuple(targets), weight, spec.groups, opened.title, features, has_texts=opened.has_texts
+    )
+    return layout, batch.nbytes // batch.num_rows + 8 * len(set(others) - set(numbers))
+
+
+def target_names(table: Table, spec: RowSpec) -> list[str]:
+    """Return the names of the columns of labels; refuse arguments about rows that are no names of columns."""
+    if table.indices is not None:
+        raise _refused_lists()
+    names = _target_names(spec.y)
+    if spec.time is not None:
+        raise InvalidParameter(
+            "groups", problem="InTime needs all rows in memory, to sort them", remedy="pass groups, such as the month"
+        )
+    for parameter, value in (("sample_weight", spec.weight), ("groups", spec.groups)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidType(parameter, "be the name of a column of the table", shown(value))
+    return names
+
+
+def read_unlabelled_table(table: Table, schema: Schema) -> ChunkedSource:
+    """Open the columns of a table that a rule decides by; see :func:`metricwise.data.open.open_unlabelled`."""
+    if table.indices is not None:
+        raise _refused_lists()
+    opened = open_table(table)
+    classes = [arrow_labels(labels) for labels in schema.classes]
+    columns = rule_columns(
+        opened, table, list(schema.output_names or _default_names(schema)), classes, graded=schema.input.graded
+    )
+    n_rows, _ = _survey(opened, [], table.memory_limit)
+    several = schema.multioutput
+    reader = PieceReader(schema, several, list(schema.classes) if several else schema.classes[0], None)
+    layout = BatchLayout(reader, columns, (), None, None, opened.title)
+    n_columns = sum(len(output.columns) for output in columns)
+    chunks = TableChunks(opened, layout, n_rows, batch_rows(8 * n_columns, table.memory_limit))
+    return ChunkedSource(chunks, schema, most=table.memory_limit // _ITEM_BYTES)
+
+
+def _default_names(schema: Schema) -> list[str | None]:
+    """Return what outputs without names are called in columns, as in `predict_table`."""
+    return [None] if schema.n_outputs == 1 else [f"decision_{m}" for m in range(schema.n_outputs)]
+
+
+def _refused_lists() -> InvalidParameter:
+    return InvalidParameter(
+        "",
+        problem=f"rows that hold lists of labels ({argument('Table.indices')}) are only for optimize, trade_off, "
+        "evaluate and predict_table",
+        remedy="pass a table with a column for each label",
+    )
 
 
 def _target_names(y: Any) -> list[str]:
@@ -96,11 +177,77 @@ def _target_names(y: Any) -> list[str]:
     return list(names)
 
 
+# -------------------------------------------------------------------------------------------------- sensitive features
+
+
+def _feature_names(reader: TableReader, spec: RowSpec) -> tuple[str, ...]:
+    """Return the columns that sensitive features are read from; none if they are arrays in memory."""
+    values = None if spec.sensitive is None else spec.sensitive.values
+    names = (values,) if isinstance(values, str) else values
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        return ()
+    if not isinstance(values, str) and not set(names) <= set(reader.names):
+        return ()  # the names of groups, row by row
+    if len(set(names)) < len(names):
+        raise InvalidParameter("sensitive_features", "name each column only once", shown(list(names)))
+    reader.check(names)
+    return tuple(names)
+
+
+def _survey_groups(reader: TableReader, features: Sequence[str], memory_limit: int) -> list[Any]:
+    """Return the distinct groups that occur, None where it is missing, reading the columns of these only."""
+    occurring: dict[Any, None] = {}
+    for batch in reader.batches(dict.fromkeys(features, False), batch_rows(8 * len(features), memory_limit)):
+        occurring.update(dict.fromkeys(_groups_of(batch, features, has_texts=reader.has_texts)[0]))
+        if len(occurring) > _MAX_LABELS:
+            raise InvalidParameter(
+                "sensitive_features", f"make at most {_MAX_LABELS} groups", "more", "name other columns"
+            )
+    return list(occurring)
+
+
+def _groups_of(batch: Any, features: Sequence[str], *, has_texts: bool) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the distinct groups of a batch, and which of them (n,) every row is in."""
+    names, codes = [], []
+    for feature in features:
+        encoded = _encoded(batch.column(feature))
+        values = [None if value != value else value for value in encoded.dictionary.to_pylist()]
+        shown_values = [value for value in values if value is not None]
+        if has_texts:
+            meaning = dict(zip(shown_values, labels_of_texts(shown_values), strict=True))
+            values = [meaning.get(value) for value in values]
+        names.append([*values, None])
+        codes.append(encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.intp))
+    key, size = codes[0], len(names[0])
+    for column, values in zip(codes[1:], names[1:], strict=True):
+        key, size = key * len(values) + column, size * len(values)
+    if size <= _MAX_COUNTED_GROUPS:
+        occurring = np.flatnonzero(np.bincount(key, minlength=size))
+        place = np.zeros(size, dtype=np.intp)
+        place[occurring] = np.arange(len(occurring))
+        of_row = place[key]
+    else:
+        occurring, of_row = np.unique(key, return_inverse=True)
+    places = np.unravel_index(occurring, [len(values) for values in names])
+    columns = [[values[place] for place in at.tolist()] for values, at in zip(names, places, strict=True)]
+    groups = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    return groups, of_row.reshape(-1)
+
+
+def _encoded(column: Any) -> Any:
+    """Return a column as an array of a dictionary and indices."""
+    encoded = (
+        column.unify_dictionaries().combine_chunks() if hasattr(column.type, "ordered") else column.combine_chunks()
+    )
+    encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
+    return encoded.chunk(0) if hasattr(encoded, "chunks") else encoded
+
+
 # -------------------------------------------------------------------------------------------------------------- labels
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class LabelColumn:
     """A column of labels and the distinct ones that occur.
 
     Parameters
@@ -125,9 +272,9 @@ def survey_labels(reader: TableReader, names: Sequence[str]) -> list[list[Any]]:
     return [target.labels for target in _survey(reader, names, MEMORY_LIMIT)[1]]
 
 
-def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tuple[int, list[_Target]]:
+def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tuple[int, list[LabelColumn]]:
     """Return the number of rows, and the labels that occur in some columns, reading these columns only."""
-    n_rows, counters = 0, [_DistinctLabels(name, reader.title) for name in names]
+    n_rows, counters = 0, [DistinctLabels(name, reader.title) for name in names]
     columns = dict.fromkeys(names or reader.names[:1], False)
     for batch in reader.batches(columns, batch_rows(8 * len(columns), memory_limit)):
         n_rows += batch.num_rows
@@ -138,7 +285,7 @@ def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tup
     return n_rows, [counter.target(reader.has_texts) for counter in counters]
 
 
-class _DistinctLabels:
+class DistinctLabels:
     """The labels that occur in a column, batch by batch."""
 
     def __init__(self, name: str, title: str) -> None:
@@ -155,6 +302,17 @@ class _DistinctLabels:
         # NaN is not equal to itself, and would be another label every time.
         labels = (None if label != label else label for label in self._values(column.unique()))
         self._labels.update(dict.fromkeys(labels))
+        self._checked()
+
+    def update(self, other: DistinctLabels) -> DistinctLabels:
+        """Add the labels that another counter has met in other rows of the column."""
+        self._type = other._type if self._type is None else self._type
+        self._declared.update(other._declared)
+        self._labels.update(other._labels)
+        return self._checked()
+
+    def _checked(self) -> DistinctLabels:
+        """Refuse columns of more values than labels have."""
         if len(self._labels) > _MAX_LABELS:
             raise InvalidParameter(
                 "",
@@ -164,6 +322,7 @@ class _DistinctLabels:
                 remedy="name another column",
                 owner=self._title,
             )
+        return self
 
     def _values(self, column: Any) -> list[Any]:
         """Return the values of a column; refuse those that Python cannot hold, of files that are damaged."""
@@ -176,7 +335,7 @@ class _DistinctLabels:
                 owner=self._title,
             ) from None
 
-    def target(self, has_texts: bool) -> _Target:
+    def target(self, has_texts: bool) -> LabelColumn:
         import pyarrow as pa
 
         values = list(self._labels)
@@ -184,14 +343,14 @@ class _DistinctLabels:
         if has_texts:
             meaning = dict(zip(labels, labels_of_texts(labels), strict=True))
             column = pa.array([None if text is None else meaning[text] for text in values])
-            return _Target(self.name, list(meaning.values()), column, meaning)
+            return LabelColumn(self.name, list(meaning.values()), column, meaning)
         if self._declared:
             dictionary = pa.array([label for label in self._declared if label is not None], type=self._type.value_type)
             place = {label: at for at, label in enumerate(dictionary.to_pylist())}
             indices = pa.array([None if label is None else place[label] for label in values], type=pa.int32())
             column = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=self._type.ordered)
-            return _Target(self.name, list(place), column, None)
-        return _Target(self.name, sorted_or_same(labels), pa.array(values, type=self._type), None)
+            return LabelColumn(self.name, list(place), column, None)
+        return LabelColumn(self.name, sorted_or_same(labels), pa.array(values, type=self._type), None)
 
 
 def sorted_or_same(labels: list[Any]) -> list[Any]:
@@ -205,7 +364,7 @@ def sorted_or_same(labels: list[Any]) -> list[Any]:
 def _head(
     first: Any,
     columns: Sequence[ProbabilityColumns],
-    targets: Sequence[_Target],
+    targets: Sequence[LabelColumn],
     declared: Sequence[Any],
     several: bool,
 ) -> tuple[Any, Any, Any]:
@@ -219,7 +378,7 @@ def _head(
     return proba, _head_labels(targets, several), classes
 
 
-def _head_labels(targets: Sequence[_Target], several: bool) -> Any:
+def _head_labels(targets: Sequence[LabelColumn], several: bool) -> Any:
     """Return a y with all labels that occur; the last label of an output that has fewer is repeated."""
     if not targets:
         return None
@@ -236,7 +395,7 @@ def _head_labels(targets: Sequence[_Target], several: bool) -> Any:
 
 
 def _fitted_columns(
-    reader: TableReader, table: Table, targets: Sequence[_Target], spec: RowSpec, others: Sequence[str]
+    reader: TableReader, table: Table, targets: Sequence[LabelColumn], spec: RowSpec, others: Sequence[str]
 ) -> tuple[list[ProbabilityColumns], list[Any]]:
     """Return the columns of probabilities of each output, and its classes where they must be said."""
     classes, pos_label = spec.classes, spec.pos_label
@@ -309,15 +468,18 @@ def _probability_columns(
 
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
+class BatchLayout:
     """Which columns of a batch are what."""
 
     reader: RowReader
     proba: Sequence[ProbabilityColumns]
-    targets: tuple[_Target, ...]
+    targets: tuple[LabelColumn, ...]
     weight: str | None
     groups: str | None
     title: str
+    features: tuple[str, ...] = ()
+    partition: Partition | None = None
+    has_texts: bool = False
 
     @property
     def columns(self) -> dict[str, bool]:
@@ -328,14 +490,18 @@ class _Layout:
             names[self.weight] = True
         if self.groups is not None:
             names[self.groups] = False
-        return names
+        return {**dict.fromkeys(self.features, False), **names}
 
     def rows(self, batch: Any, start: int, check: bool) -> Rows:
         """Read a batch."""
         weight = None if self.weight is None else _numbers(batch.column(self.weight))
         groups = None if self.groups is None else batch.column(self.groups).to_numpy()
         piece = Piece(proba_of(batch, self.proba, self.reader), self._labels(batch), weight, groups)
-        return self.reader.rows(piece, start, check=check)
+        rows = self.reader.rows(piece, start, check=check)
+        if self.partition is None:
+            return rows
+        names, of_row = _groups_of(batch, self.features, has_texts=self.has_texts)
+        return replace(rows, group=self.partition.places(names)[of_row])
 
     def _labels(self, batch: Any) -> Any:
         if not self.targets:
@@ -348,13 +514,9 @@ class _Layout:
             codes[:, m] = self._codes(batch.column(target.name), target, schema.classes[m])
         return Labels(codes, schema.classes, schema.multioutput)
 
-    def _codes(self, column: Any, target: _Target, classes: NDArray[Any]) -> NDArray[Any]:
+    def _codes(self, column: Any, target: LabelColumn, classes: NDArray[Any]) -> NDArray[Any]:
         """Return the codes of labels; each distinct label is looked up once."""
-        encoded = (
-            column.unify_dictionaries().combine_chunks() if hasattr(column.type, "ordered") else column.combine_chunks()
-        )
-        encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
-        encoded = encoded.chunk(0) if hasattr(encoded, "chunks") else encoded
+        encoded = _encoded(column)
         place = {label: code for code, label in enumerate(arrow_labels(classes))}
         codes = []
         for label in encoded.dictionary.to_pylist():
@@ -425,7 +587,7 @@ class TableChunks:
     """Batches of a table as rows, read in every pass; `n_batch` rows at a time."""
 
     table: TableReader
-    layout: _Layout
+    layout: BatchLayout
     n_rows: int
     n_batch: int
 
@@ -438,6 +600,19 @@ class TableChunks:
     def weighted(self) -> bool:
         """Whether rows have weights."""
         return self.layout.weight is not None
+
+    def count_losses(self, losses: Sequence[Loss], expected: bool) -> NDArray[np.float64] | None:
+        """Return sums (R, 1, K, K) that a database counts itself; see :meth:`ChunkedSource.count_losses`."""
+        schema, layout = self.layout.reader.schema, self.layout
+        plain = not (schema.normalize or schema.multioutput or schema.input.is_logits or layout.proba[0].single)
+        if not (isinstance(self.table, Query) and self.table.counts and plain and schema.width > 2):
+            return None
+        place = dict(zip(layout.proba[0].classes, layout.proba[0].columns, strict=True))
+        classes = arrow_labels(schema.classes[0])
+        label = layout.targets[0].name if layout.targets else None
+        columns = CountedColumns([place[c] for c in classes], label, layout.weight)
+        statement = CountStatement.of(self.table.rows, columns, losses, expected)
+        return None if statement is None else statement.read(self.table.counted(statement), classes)[:, None]
 
     def reads(self) -> Iterator[Read]:
         """Yield what makes rows of each batch."""

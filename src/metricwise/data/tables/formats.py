@@ -9,12 +9,23 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...core.errors import InvalidParameter, MissingDependency, argument, shown
 
-__all__ = ["ARRAYS", "FORMATS", "STANDARD_STREAM", "Csv", "Feather", "FileFormat", "Parquet", "arrow", "file_format"]
+__all__ = [
+    "ARRAYS",
+    "FORMATS",
+    "STANDARD_STREAM",
+    "Csv",
+    "Feather",
+    "FileFormat",
+    "Parquet",
+    "arrow",
+    "file_format",
+    "scan_dataset",
+]
 
 STANDARD_STREAM = "-"
 _HEAD_BYTES = 1 << 16
@@ -41,8 +52,6 @@ class FileFormat(ABC):
         Name in messages.
     has_texts : bool
         Whether all columns are text until they are read as numbers or labels.
-    is_memory : bool
-        Whether columns are taken as they lie in the file, unchecked.
 
     See Also
     --------
@@ -51,7 +60,6 @@ class FileFormat(ABC):
 
     title: str
     has_texts: bool = False
-    is_memory: bool = False
 
     @abstractmethod
     def schema(self, path: str) -> Any:
@@ -60,6 +68,13 @@ class FileFormat(ABC):
     @abstractmethod
     def dataset_format(self, schema: Any) -> Any:
         """Return what `pyarrow.dataset.dataset` takes as `format` to read the columns of a schema."""
+
+    def scan(self, path: str, schema: Any, n_rows: int) -> Iterator[Any]:
+        """Return the record batches of a file, with the columns and types of a schema and at most `n_rows` rows."""
+        from pyarrow import dataset
+
+        source = dataset.dataset(path, schema=schema, format=self.dataset_format(schema))
+        return scan_dataset(source, schema.names, n_rows)
 
     @abstractmethod
     def writer(self, file: Any, schema: Any) -> Any:
@@ -95,7 +110,6 @@ class Feather(FileFormat):
     """Feather files, which are Arrow's own."""
 
     title = "Feather"
-    is_memory = True
 
     def schema(self, path: str) -> Any:
         pa = arrow()
@@ -104,6 +118,25 @@ class Feather(FileFormat):
 
     def dataset_format(self, schema: Any) -> Any:
         return "feather"
+
+    def scan(self, path: str, schema: Any, n_rows: int) -> Iterator[Any]:
+        """Return the batches of a file in this thread, each checked before its columns are used.
+
+        pyarrow's own scan of a dataset reads ahead in other threads. These use memory that is no longer theirs if a
+        damaged file ends the scan, and the process ends with them.
+        """
+        pa = arrow()
+        with pa.memory_map(path) as file:
+            reader = pa.ipc.open_file(file)
+            fields = [reader.schema.get_field_index(name) for name in schema.names]
+            options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+            reader = pa.ipc.open_file(file, options=options)
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                batch.validate(full=True)
+                batch = batch.select(schema.names).cast(schema)
+                for start in range(0, batch.num_rows, n_rows):
+                    yield batch.slice(start, n_rows)
 
     def writer(self, file: Any, schema: Any) -> Any:
         pa = arrow()
@@ -201,6 +234,20 @@ class Csv(FileFormat):
             problem=f"the column {shown(name)} must hold numbers, got {shown(text)} in row {row}{remedy}",
             owner=title,
         )
+
+
+def scan_dataset(source: Any, names: list[str], n_rows: int) -> Iterator[Any]:
+    """Yield batches of a dataset; a few are decoded by other threads in advance."""
+    from pyarrow import dataset
+
+    options = None
+    if isinstance(getattr(source, "format", None), dataset.ParquetFileFormat):
+        # By default all columns of several groups of rows are held as they are in the file, decoded or not.
+        options = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+    scanner = source.scanner(
+        columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1, fragment_scan_options=options
+    )
+    return iter(scanner.to_batches())
 
 
 def _first_line(error: Exception) -> str:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ...core.label_rows import MAX_LABELS
 from ..columns import few, labels_of_texts
-from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format
+from .formats import STANDARD_STREAM, Csv, FileFormat, arrow, file_format, scan_dataset
 
 __all__ = [
     "MEMORY_LIMIT",
@@ -31,6 +31,7 @@ __all__ = [
     "Table",
     "TableReader",
     "batch_rows",
+    "check_distinct",
     "check_labels",
     "check_numbers",
     "open_file",
@@ -49,15 +50,17 @@ class Table:
 
     Parameters
     ----------
-    data : str, path, list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, or object with Arrow's C stream
+    data : str, path, list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, Query, or object with Arrow's C stream
     interface
         A file, a folder, or a pattern such as ``"oof/*.parquet"``, of Parquet, Feather or CSV files; a dataset or a
-        query; or a data frame of any library.
+        query; a DuckDB relation, or the query of a database (:class:`metricwise.Query`); or a data frame of any
+        library. A data frame of Spark is only for :func:`metricwise.optimize`.
     proba_prefix : str, optional
         Prefix of the names of the columns of probabilities. By default, these must be named like the classes, with any
         common prefix, or ``<output>=<class>``.
     proba : str or list of str, optional
-        The column with the probability of the positive class of a binary output, one per output.
+        The column with the probability of the positive class of a binary output, one per output. Of a data frame of
+        Spark, a column of arrays or vectors has the probabilities of all classes.
     separator : str, optional
         Separator of CSV files; by default a comma, or a tab for .tsv.
     memory_limit : int, default=268435456
@@ -321,12 +324,22 @@ def open_table(table: Table) -> TableReader:
             "pass the dataset that it reads from, or reader.read_all() if that fits in memory",
             owner="Table",
         )
+    if hasattr(data, "mapInArrow"):
+        raise InvalidType(
+            "data",
+            "be a table that this process reads",
+            "a Spark data frame, which is for optimize",
+            "to predict its rows, use mw.export.to_sql(rule, dialect='spark') as a column of it",
+            owner="Table",
+        )
     if hasattr(data, "scanner"):
         return _Dataset(data)
     if hasattr(data, "collect_batches"):
         return _Query(data)
     if hasattr(data, "__arrow_c_stream__"):
-        return _Frame(data)
+        from .queries import Relation, is_relation
+
+        return Relation(data) if is_relation(data) else _Frame(data)
     return _Files(_paths(data), table.separator)
 
 
@@ -371,7 +384,8 @@ def _paths(data: Any) -> list[str]:
     return paths
 
 
-def _check_distinct(names: Sequence[str], title: str) -> tuple[str, ...]:
+def check_distinct(names: Sequence[str], title: str) -> tuple[str, ...]:
+    """Return the names of columns; refuse one that occurs twice."""
     twice = [name for at, name in enumerate(names) if name in names[:at]]
     if twice:
         raise InvalidParameter(
@@ -400,7 +414,7 @@ class _Texts(TableReader):
         batches = []
         try:
             schema = kind.header(source, self.title)
-            self.names = _check_distinct(schema.names, self.title)
+            self.names = check_distinct(schema.names, self.title)
             with csv.open_csv(source(), **kind.options(schema)) as reader:
                 for batch in reader:
                     batches.append(batch)
@@ -449,7 +463,7 @@ class _Files(TableReader):
         self._stamps = {path: _stamp(path) for path in paths}
         self._schemas = {path: self._attempt(path, kind.schema) for path in paths}
         names = [self._attempt(path, lambda path: self._schemas[path].names) for path in paths]  # decoded here
-        self.names = _check_distinct(names[0], self.title)
+        self.names = check_distinct(names[0], self.title)
 
     def _attempt(self, path: str, read: Callable[[str], Any]) -> Any:
         """Return what `read` returns; errors of pyarrow become sentences about the file."""
@@ -515,36 +529,24 @@ class _Files(TableReader):
         schema = self._common(columns)
         for path in self._paths:
             self._check_unchanged(path)
-            batches = self._attempt(path, lambda path: self._open(path, schema, n_rows))
+            batches = self._attempt(path, lambda path: self._format.scan(path, schema, n_rows))
             while (batch := self._next(path, columns, batches)) is not None:
                 yield batch
             self._check_unchanged(path)
 
-    def _open(self, path: str, schema: Any, n_rows: int) -> Iterator[Any]:
-        from pyarrow import dataset
-
-        source = dataset.dataset(path, schema=schema, format=self._format.dataset_format(schema))
-        return _scan(source, schema.names, n_rows)
-
     def _next(self, path: str, columns: Mapping[str, bool], batches: Iterator[Any]) -> Any:
         """Return the next batch, None after the last; name the first cell of CSV that is no number."""
         try:
-            return self._attempt(path, lambda _: self._checked(next(batches, None)))
+            return self._attempt(path, lambda _: next(batches, None))
         except ValueError:
             if self.has_texts:
                 names = [name for name, numbers in columns.items() if numbers]
                 self._attempt(path, lambda path: self._check_texts(path, names))
             raise
 
-    def _checked(self, batch: Any) -> Any:
-        """Return a batch; one that is taken as it lies in the file is checked, so that damage is found before use."""
-        if batch is not None and self._format.is_memory:
-            batch.validate(full=True)
-        return batch
-
     def _check_texts(self, path: str, names: list[str]) -> None:
         pa, row = arrow(), 0
-        for batch in self._open(path, pa.schema([(name, pa.string()) for name in names]), _MIN_BATCH):
+        for batch in self._format.scan(path, pa.schema([(name, pa.string()) for name in names]), _MIN_BATCH):
             for name, column in zip(names, batch.columns, strict=True):
                 error = _not_numeric(path, name, column, row)
                 if error is not None:
@@ -556,20 +558,6 @@ def _stamp(path: str) -> tuple[int, int]:
     """Return what changes if a file is written to."""
     status = Path(path).stat()
     return status.st_size, status.st_mtime_ns
-
-
-def _scan(source: Any, names: list[str], n_rows: int) -> Iterator[Any]:
-    """Yield batches of a dataset; a few are decoded by other threads in advance."""
-    from pyarrow import dataset
-
-    options = None
-    if isinstance(getattr(source, "format", None), dataset.ParquetFileFormat):
-        # By default all columns of several groups of rows are held as they are in the file, decoded or not.
-        options = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
-    scanner = source.scanner(
-        columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1, fragment_scan_options=options
-    )
-    return iter(scanner.to_batches())
 
 
 # ------------------------------------------------------------------------------------------ datasets, queries, frames
@@ -584,7 +572,7 @@ class _Dataset(TableReader):
         self._data, self.names = data, tuple(data.schema.names)
 
     def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
-        return _scan(self._data, list(columns), n_rows)
+        return scan_dataset(self._data, list(columns), n_rows)
 
 
 class _Query(TableReader):

@@ -1,0 +1,418 @@
+"""Queries of databases, and DuckDB relations, as tables that are read in batches.
+
+Only the columns that are needed leave the database. Rows come as Arrow batches where the driver has them, otherwise
+as tuples, some at a time. Must not know which column is what. No driver is imported: connections are recognised by
+the module of their type.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from numbers import Number
+from typing import Any, Protocol
+
+from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
+from ..columns import few
+from .formats import arrow
+from .query_counts import CountStatement, quoted
+from .reading import TableReader, check_distinct
+
+__all__ = ["Query", "Relation", "is_relation"]
+
+_MAX_COUNTS = 1 << 12  # of a confusion, that are fetched at a time
+_ROWS_NAME = "metricwise_rows"  # of the query within those that are run
+_SERVER_CURSORS = ("psycopg", "psycopg2")  # drivers whose cursors fetch all rows at once, unless they have a name
+
+
+class Query(TableReader):
+    """The rows of a query of a database, wherever a :class:`Table` may be.
+
+    Columns have names as in a table: ``mw.optimize(mw.Query(connection, "SELECT * FROM oof"), "grade", "macro_f1")``.
+    Only the columns that are needed are selected, and at most some batches of rows are in memory at a time.
+
+    Parameters
+    ----------
+    connection : connection of DuckDB, ADBC or DB-API
+        An open connection, which is used whenever rows are read and never closed. Of PostgreSQL, ADBC's
+        (``adbc_driver_postgresql``) sends Arrow batches; psycopg reads through a cursor of the server.
+    query : str
+        One SELECT statement in the SQL of the database. Columns that are computed need names.
+    copy : bool, optional
+        Whether rows are written to a temporary file when they are read first, from which they are read in later passes.
+        Then all passes see the same rows in the same order, whatever else is written to the database; for other rows,
+        make another `Query`. False: the query is run in every pass; it must give the same rows in the same order, so
+        end it with ORDER BY where the database promises none. Then PostgreSQL counts within the database where that is
+        faster. By default rows are copied, except those of DuckDB, which reads as fast as files.
+
+    See Also
+    --------
+    metricwise.Table : Options of tables, with a query as data: ``mw.Table(mw.Query(...), proba_prefix="p_")``.
+    metricwise.predict_table : Apply a rule to the rows of a query.
+    metricwise.export.to_sql : A rule as an expression, which decides rows within the database.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> import metricwise as mw
+    >>> connection = sqlite3.connect(":memory:")
+    >>> _ = connection.execute("CREATE TABLE oof (no REAL, yes REAL, bought TEXT)")
+    >>> rows = [(0.7, 0.3, "no"), (0.2, 0.8, "yes"), (0.4, 0.6, "yes")]
+    >>> _ = connection.executemany("INSERT INTO oof VALUES (?, ?, ?)", rows)
+    >>> query = mw.Query(connection, "SELECT * FROM oof")
+    >>> query.names
+    ('no', 'yes', 'bought')
+    >>> mw.optimize(query, "bought", "accuracy", strategy=mw.Strategy(confusion="labels", recalibrate=False)).value
+    1.0
+    >>> connection.close()
+    """
+
+    title = "the query"
+
+    @entry_point("{class}")
+    def __init__(self, connection: Any, query: str, *, copy: bool | None = None) -> None:
+        if not isinstance(query, str):
+            raise InvalidType("query", "be the text of a SELECT statement", shown(query))
+        if copy is not None and not isinstance(copy, bool):
+            raise InvalidType("copy", "be True, False or None", shown(copy))
+        self._driver = _driver(connection)
+        self._text = query.strip().rstrip(";")
+        self.lasting = not isinstance(self._driver, _DuckDB) if copy is None else copy
+        self._copies: list[_Copy] = []
+        try:
+            self.names = check_distinct(self._driver.names(self._select("*") + " WHERE 1 = 0"), self.title)
+        except InvalidParameter:
+            raise
+        except Exception as error:  # of any driver
+            raise InvalidParameter(
+                "query", f"be a SELECT statement that {self._driver.title} can run", _sentence(error)
+            ) from None
+
+    def _select(self, columns: str) -> str:
+        return f"SELECT {columns} FROM {self.rows}"
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        """Yield record batches, of the copy if there is one."""
+        copy = next((copy for copy in self._copies if copy.serves(columns)), None)
+        if copy is not None:
+            return copy.scan(columns)
+        text = self._select(", ".join(map(quoted, columns)))
+        batches = _guarded(self.title, self._driver.batches(text, columns, n_rows))
+        return self._copied(columns, batches) if self.lasting else batches
+
+    @property
+    def counts(self) -> bool:
+        """Whether decisions are counted within the database, which is faster than reading the rows in every pass."""
+        return self._driver.counts and not self.lasting
+
+    def counted(self, statement: CountStatement) -> Iterator[Any]:
+        """Yield record batches of what a statement about :attr:`rows` selects."""
+        columns = {name: name in statement.sums for name in statement.names}
+        return _guarded(self.title, self._driver.batches(statement.text, columns, _MAX_COUNTS))
+
+    @property
+    def rows(self) -> str:
+        """The query as a subquery."""
+        return f"(\n{self._text}\n) {_ROWS_NAME}"
+
+    def _copied(self, columns: Mapping[str, bool], batches: Iterator[Any]) -> Iterator[Any]:
+        """Write batches as they go by; they are a copy once all have."""
+        draft = _Copy(dict(columns))
+        for batch in batches:
+            draft.write(batch)
+            yield batch
+        draft.finish()
+        self._copies.append(draft)
+
+
+class Relation(TableReader):
+    """A DuckDB relation, which is run in every pass."""
+
+    title = "the relation"
+
+    def __init__(self, data: Any) -> None:
+        self._data, self.names = data, check_distinct(data.columns, self.title)
+
+    def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        some = ", ".join(map(quoted, columns))
+        return _guarded(self.title, self._batches(some, n_rows))
+
+    def _batches(self, columns: str, n_rows: int) -> Iterator[Any]:
+        yield from _arrow_reader(self._data.project(columns), n_rows)
+
+
+def is_relation(data: Any) -> bool:
+    """Whether data are a DuckDB relation."""
+    return _library(data) == "duckdb" and hasattr(data, "project")
+
+
+def _library(value: Any) -> str:
+    """Return the package that the type of a value is of; compiled modules have a name of their own."""
+    return type(value).__module__.partition(".")[0].lstrip("_")
+
+
+def _sentence(error: Exception) -> str:
+    """Return the first line of the error of a driver."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".")
+
+
+@contextmanager
+def _one_error(title: str) -> Iterator[None]:
+    """Say in one sentence that a database failed, whatever its driver raises."""
+    try:
+        yield
+    except InvalidParameter:
+        raise
+    except Exception as error:  # of any driver
+        raise RuntimeError(
+            f"{title}: the database failed while rows were read: {_sentence(error)}; call again with an open "
+            "connection."
+        ) from None
+
+
+def _guarded(title: str, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches; what their driver raises becomes a sentence."""
+    while True:
+        with _one_error(title):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+# -------------------------------------------------------------------------------------------------------------- copies
+
+
+class _Copy:
+    """Columns of all rows in a temporary file, which is removed with it."""
+
+    def __init__(self, columns: Mapping[str, bool]) -> None:
+        self._columns = columns
+        handle, self._path = tempfile.mkstemp(suffix=".arrow", prefix="metricwise_")
+        os.close(handle)
+        self._remove = weakref.finalize(self, _remove, self._path)
+        self._writer: Any = None
+
+    def serves(self, columns: Mapping[str, bool]) -> bool:
+        """Whether some columns are in it, read as they are to be."""
+        return columns.items() <= self._columns.items()
+
+    def write(self, batch: Any) -> None:
+        try:
+            if self._writer is None:
+                self._writer = arrow().ipc.new_file(self._path, batch.schema)
+            self._writer.write_batch(batch)
+        except OSError as error:
+            raise RuntimeError(
+                f"The rows of the query cannot be copied to {self._path}: {_sentence(error)}; set copy=False, or "
+                "TMPDIR to a folder with more room."
+            ) from None
+
+    def finish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def scan(self, columns: Mapping[str, bool]) -> Iterator[Any]:
+        if self._writer is None:  # there are no rows
+            return
+        with arrow().OSFile(self._path) as file:
+            names = list(columns)
+            places = sorted(list(self._columns).index(name) for name in names)
+            options = arrow().ipc.IpcReadOptions(included_fields=places)
+            with arrow().ipc.open_file(file, options=options) as reader:
+                for number in range(reader.num_record_batches):
+                    yield reader.get_batch(number).select(names)
+
+
+def _remove(path: str) -> None:
+    if os.path.exists(path):  # noqa: PTH110  # at exit, when modules may be gone
+        os.unlink(path)  # noqa: PTH108
+
+
+# ------------------------------------------------------------------------------------------------------------- drivers
+
+
+class _Driver(Protocol):
+    """How a connection is asked; `counts`: whether counting in SQL is faster than reading rows."""
+
+    title: str
+    counts: bool
+
+    def names(self, text: str) -> Sequence[str]:
+        """Return the names of the columns of a query without rows."""
+        ...
+
+    def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        """Yield the record batches of a query of these columns."""
+        ...
+
+
+def _driver(connection: Any) -> _Driver:
+    library = _library(connection)
+    if library == "duckdb" and hasattr(connection, "execute"):
+        return _DuckDB(connection)
+    if library == "sqlalchemy" or not callable(getattr(connection, "cursor", None)):
+        raise InvalidType(
+            "connection",
+            "be an open connection of DuckDB, ADBC or DB-API",
+            shown(connection),
+            "of SQLAlchemy, pass engine.raw_connection().driver_connection" if library == "sqlalchemy" else "",
+        )
+    return _Adbc(connection) if library == "adbc_driver_manager" else _DbApi(connection, library)
+
+
+def _arrow_reader(result: Any, n_rows: int) -> Any:
+    """Return the stream of a DuckDB relation; its name has changed."""
+    read = result.to_arrow_reader if hasattr(result, "to_arrow_reader") else result.fetch_arrow_reader
+    return read(n_rows)
+
+
+class _DuckDB:
+    """A connection of DuckDB, which is in this process and has Arrow batches."""
+
+    title = "DuckDB"
+    counts = False
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def names(self, text: str) -> Sequence[str]:
+        return list(self._connection.sql(text).columns)
+
+    def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        yield from _arrow_reader(self._connection.sql(text), n_rows)
+
+
+class _Adbc:
+    """A connection of ADBC, which has Arrow batches of its own size."""
+
+    title = "the database"
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.counts = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+
+    def names(self, text: str) -> Sequence[str]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(text)
+            return list(cursor.fetch_record_batch().schema.names)
+
+    def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(text)
+            yield from cursor.fetch_record_batch()
+
+
+class _DbApi:
+    """A connection of DB-API, which has rows as tuples."""
+
+    title = "the database"
+
+    def __init__(self, connection: Any, library: str) -> None:
+        self._connection, self._library = connection, library
+        self.counts = library in _SERVER_CURSORS
+        self._types: dict[tuple[str, bool], Any] = {}
+
+    def names(self, text: str) -> Sequence[str]:
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(text)
+            return [column[0] for column in cursor.description]
+        finally:
+            cursor.close()
+
+    def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        with self._transaction():
+            cursor = self._cursor()
+            try:
+                cursor.execute(text)
+                while rows := cursor.fetchmany(n_rows):
+                    yield self._batch(rows, columns, cursor.description, text)
+            finally:
+                cursor.close()
+
+    def _transaction(self) -> Any:
+        """Cursors of the server need one."""
+        autocommit = self._library == "psycopg" and self._connection.autocommit
+        return self._connection.transaction() if autocommit else nullcontext()
+
+    def _cursor(self) -> Any:
+        if self._library == "psycopg":
+            return self._connection.cursor(name=_ROWS_NAME, binary=True)
+        if self._library in _SERVER_CURSORS:
+            return self._connection.cursor(name=_ROWS_NAME, withhold=self._connection.autocommit)
+        return self._connection.cursor()
+
+    def _batch(self, rows: Sequence[Any], columns: Mapping[str, bool], description: Any, text: str) -> Any:
+        """Return rows as a record batch, with the types that columns had in the first."""
+        arrays = []
+        for (name, number), values, column in zip(columns.items(), zip(*rows, strict=True), description, strict=True):
+            if (name, number) not in self._types:
+                kind = self._declared(column[1], number)
+                if kind is None and all(value is None for value in values):
+                    values_of_type = self._first_value(name, text)
+                    kind = _array(name, values_of_type, None, number).type
+                self._types[name, number] = _array(name, values, kind, number).type
+            arrays.append(_array(name, values, self._types[name, number], number))
+        return arrow().record_batch(arrays, list(columns))
+
+    def _first_value(self, name: str, text: str) -> list[Any]:
+        """Return a value of a column that is not missing, if there is one."""
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(
+                f"SELECT {quoted(name)} FROM (\n{text}\n) metricwise_column WHERE {quoted(name)} IS NOT NULL"
+            )
+            return [row[0] for row in cursor.fetchmany(1)]
+        finally:
+            cursor.close()
+
+    def _declared(self, code: Any, number: bool) -> Any:
+        """Return the type of a column as the driver has it, None where it shows by its values."""
+        pa = arrow()
+        known = _postgres_types(pa).get(code) if self._library in _SERVER_CURSORS else None
+        if number:
+            return known if known == pa.float32() else pa.float64()
+        return known
+
+
+def _postgres_types(pa: Any) -> dict[Any, Any]:
+    """Types of Arrow by the number of PostgreSQL's."""
+    texts = dict.fromkeys((25, 1042, 1043), pa.string())
+    times = {1082: pa.date32(), 1114: pa.timestamp("us"), 1184: pa.timestamp("us", "UTC")}
+    return {
+        **texts, **times, 16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(),
+        700: pa.float32(), 701: pa.float64(),
+    }  # fmt: skip
+
+
+def _array(name: str, values: Sequence[Any], kind: Any, number: bool) -> Any:
+    """Return values of a column as an array of a type; None: the type that shows."""
+    pa = arrow()
+    if number:
+        wrong = [value for value in values if not (value is None or _is_number(value))]
+        if wrong:
+            problem = f"the column {shown(name)} must hold numbers, got {shown(wrong[0])}"
+            raise InvalidParameter("", problem=problem, owner=Query.title)
+        return pa.array([None if value is None else float(value) for value in values], kind)
+    try:
+        if kind is not None and pa.types.is_integer(kind) and any(isinstance(value, float) for value in values):
+            raise TypeError  # pyarrow would cut off their decimals
+        return pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        kinds = sorted({type(value).__name__ for value in values if value is not None})
+        raise InvalidParameter(
+            "",
+            problem=f"the column {shown(name)} must hold values of one type, got {few(kinds)}"
+            + ("" if kind is None else f" after {kind}"),
+            remedy="convert it in the query, by CAST",
+            owner=Query.title,
+        ) from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Number) and not isinstance(value, bool)

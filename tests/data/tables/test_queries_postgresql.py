@@ -1,0 +1,154 @@
+"""Queries of a PostgreSQL server, which is started in a temporary folder: skipped where it is not installed."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metricwise as mw
+import worlds
+from databases import POSTGRES, address, connected, load, open_postgres, rows_of
+from metricwise.core.losses import Loss
+from metricwise.data.open import open_rows
+from metricwise.data.row_spec import RowSpec
+from metricwise.data.tables import reading
+from metricwise.oracles.counts import Counts
+from metricwise.rules import TemperatureScaling
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+pytest.importorskip("adbc_driver_postgresql", reason="the ADBC driver of PostgreSQL is not installed")
+export_engines = pytest.importorskip("benchmarks.export_engines")
+
+CLASSES = np.array(["high", "low", "mid"])
+SELECT = "SELECT * FROM oof ORDER BY id"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with export_engines.postgres() as running:
+        if running is None:
+            pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+        yield running
+
+
+def draw(n, seed=0):
+    eta, y = worlds.multiclass(n, [0.4, 0.7, 1.0], sharpen=2, seed=seed)
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random(n) < 0.1, None, CLASSES[y])
+    return eta.astype(np.float32), labels, rng.integers(1, 4, n) / 3
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
+@pytest.mark.parametrize("copy", [True, False])
+def test_counts_and_answers_are_those_of_parquet(server, driver, copy, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_MAX_BATCH", 1 << 12)
+    eta, labels, weight = draw(10_000)
+    table = rows_of(eta, labels, CLASSES, w=pa.array(weight))
+    pq.write_table(table, tmp_path / "oof.parquet", row_group_size=3000)
+    files = mw.Table(tmp_path / "oof.parquet", proba_prefix="p_")
+    link = TemperatureScaling(np.full(1, 0.7), np.linspace(0, 0.5, 3)[None])
+    losses = [Loss.argmax(3), Loss.from_tensor(-np.diag([1.0, 2.5, 3.0]))]
+    with connected(driver, server, oof=table) as connection:
+        rows = mw.Table(mw.Query(connection, SELECT, copy=copy), proba_prefix="p_")
+        for w, confusion in ((None, "labels"), ("w", "labels"), ("w", "expected"), (None, "blended")):
+            first, second = (open_rows(RowSpec(data, "grade", w))[1] for data in (files, rows))
+            close(first.class_weights, second.class_weights)
+            assert (second.count_losses(losses, confusion == "expected") is None) == copy
+            for both in ((first, second, None), (first, second, link)):
+                one, other = (Counts(source, confusion, both[2]).confusions(losses) for source in both[:2])
+                same = np.testing.assert_array_equal if w is None and confusion == "labels" else close
+                same(one, other)
+        strategy = mw.Strategy(confusion="labels", recalibrate=False) if driver == "psycopg" else None
+        whole, solution = (mw.optimize(data, "grade", "macro_f1", strategy=strategy) for data in (files, rows))
+        assert mw.predict_table(solution.rule, rows, tmp_path / "decided.parquet", keep=["id"]) == 10_000
+    assert solution.value == pytest.approx(whole.value, abs=1e-12)
+    np.testing.assert_array_equal(solution.rule.predict(eta), whole.rule.predict(eta))
+    np.testing.assert_array_equal(pq.read_table(tmp_path / "decided.parquet")["id"], np.arange(10_000))
+
+
+def close(first, second):
+    np.testing.assert_allclose(first, second, rtol=1e-12)
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
+def test_columns_of_every_type(server, driver):
+    text = """SELECT 0.25::numeric::float8 AS p, i % 2 = 0 AS flag, 'a'::varchar AS name, date '2024-01-31' AS day,
+        i::smallint AS small, i AS plain, i::bigint AS big, 0.1::real AS single FROM generate_series(1, 10) t(i)"""
+    types = {
+        "p": pa.float64(), "flag": pa.bool_(), "name": pa.string(), "day": pa.date32(), "small": pa.int16(),
+        "plain": pa.int32(), "big": pa.int64(), "single": pa.float32(),
+    }  # fmt: skip
+    with connected(driver, server) as connection:
+        query = mw.Query(connection, text)
+        assert query.names == tuple(types)
+        table = pa.Table.from_batches(query.scan(dict.fromkeys(types, False), 4))
+        assert dict(zip(table.column_names, table.schema.types, strict=True)) == types
+        assert table.column("plain").to_pylist() == list(range(1, 11))
+        single = pa.Table.from_batches(query.scan({"single": True}, 4)).column("single")
+        assert single.to_numpy().tolist() == [np.float32(0.1)] * 10
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
+def test_decimals(server, driver):
+    text = "SELECT (i / 10.0)::numeric AS p, i % 2 AS label FROM generate_series(1, 9) t(i)"
+    with connected(driver, server) as connection:
+        query = mw.Table(mw.Query(connection, text), proba="p")
+        if driver == "adbc":  # which has decimals as text
+            with pytest.raises(ValueError, match=r"the column 'p' must hold numbers, got type"):
+                open_rows(RowSpec(query, "label"))
+            return
+        _, source = open_rows(RowSpec(query, "label"))
+        assert source.take(np.arange(9)).proba.positive_column(0).tolist() == [i / 10 for i in range(1, 10)]
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
+def test_what_the_server_refuses(server, driver):
+    with connected(driver, server) as connection, pytest.raises(ValueError, match=r"Query: query must be.*nowhere"):
+        mw.Query(connection, "SELECT * FROM nowhere")
+    text = "SELECT i AS id, 1 / (i - 900) AS p FROM generate_series(1, 1000) t(i)"
+    with connected(driver, server) as connection:
+        query = mw.Query(connection, text)
+        assert sum(batch.num_rows for batch in query.scan({"id": True}, 100)) == 1000  # p is not computed
+        with pytest.raises(RuntimeError, match=r"the query: the database failed while rows were read: .*division"):
+            list(query.scan({"p": True}, 100))
+        assert not query._copies[1:]
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_server_that_ends_the_connection_in_the_middle_of_a_pass(server, driver, copy):
+    """More rows than the sockets and the drivers hold at a time."""
+    text = "SELECT i AS id, 0.5::float8 AS no, 0.5::float8 AS yes, i % 2 AS label FROM generate_series(1, 1000000) t(i)"
+    columns = {"no": True, "yes": True, "label": False}
+    with open_postgres(driver, server) as connection:
+        query = mw.Query(connection, text, copy=copy)
+        batches = query.scan(columns, 50_000)
+        assert next(batches).num_rows > 0
+        with psycopg.connect(address(server), autocommit=True) as other:
+            ended = other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            ).fetchall()
+            assert ended == [(True,)]
+        with pytest.raises(RuntimeError, match=r"the query: the database failed while rows were read: .*; call again"):
+            for _ in batches:
+                pass
+        with pytest.raises(RuntimeError, match=r"the query: the database failed"):
+            mw.optimize(query, "label", "accuracy")
+    with open_postgres(driver, server) as connection:  # the server goes on
+        assert next(mw.Query(connection, text, copy=copy).scan(columns, 50_000)).num_rows > 0
+
+
+def test_another_thread_that_writes_is_not_seen_in_the_middle(server):
+    """Rows of one pass are those of one moment, and those of a copy are those of all passes."""
+    eta, labels, _ = draw(500)
+    load(server, oof=rows_of(eta, labels, CLASSES))
+    with open_postgres("psycopg, autocommit", server) as connection, psycopg.connect(address(server)) as other:
+        query = mw.Query(connection, SELECT)
+        batches = query.scan({"id": True}, 100)
+        next(batches)
+        other.execute("DELETE FROM oof WHERE id > 200")
+        other.commit()
+        assert sum(batch.num_rows for batch in batches) == 400
+        assert sum(batch.num_rows for batch in query.scan({"id": True}, 100)) == 500
+        assert sum(batch.num_rows for batch in mw.Query(connection, SELECT).scan({"id": True}, 100)) == 201
