@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -132,7 +132,7 @@ def in_duckdb(case: Case) -> Array:
 
 def in_sqlite(case: Case) -> Array:
     table, kinds = columns_of(case), {"row": "INTEGER", "group": "TEXT"}
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         names = ", ".join(f'"{name}" {kinds.get(name, "REAL")}' for name in table)
         connection.execute(f"CREATE TABLE t ({names})")
         marks = ", ".join("?" for _ in table)
