@@ -205,7 +205,8 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
-    "number, kept_share, delay", [(1, dask_batches._KEPT_SHARE, 0.2), (4, dask_batches._KEPT_SHARE, 0.01), (4, 0.0, 0.2)]
+    "number, kept_share, delay",
+    [(1, dask_batches._KEPT_SHARE, 0.2), (4, dask_batches._KEPT_SHARE, 0.01), (4, 0.0, 0.2)],
 )
 def test_nothing_is_left_after_an_interrupt(cluster, monkeypatch, number, kept_share, delay):
     monkeypatch.setattr(dask_batches, "_KEPT_SHARE", kept_share)
