@@ -205,7 +205,7 @@ def interruptible():
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
-    "number, kept_share, delay",
+    ("number", "kept_share", "delay"),
     [(1, dask_batches._KEPT_SHARE, 0.2), (4, dask_batches._KEPT_SHARE, 0.01), (4, 0.0, 0.2)],
 )
 def test_nothing_is_left_after_an_interrupt(cluster, monkeypatch, number, kept_share, delay):
@@ -220,9 +220,14 @@ def test_nothing_is_left_after_an_interrupt(cluster, monkeypatch, number, kept_s
     with Client(cluster) as client:
         interrupt = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
         at_compute(monkeypatch, number, interrupt.start)
-        with pytest.raises(KeyboardInterrupt) as info:
+
+        def optimize_until_interrupted():
             mw.optimize(*lazy, "macro_f1")
             interrupt.join()  # an interrupt that comes late must not stop the process of the tests
+            time.sleep(0.1)
+
+        with pytest.raises(KeyboardInterrupt) as info:
+            optimize_until_interrupted()
         assert info.traceback
         assert n_tasks(client, 0) == 0
 
