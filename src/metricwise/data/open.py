@@ -16,7 +16,7 @@ from ..core.probabilities import Probabilities
 from ..core.rows import Rows
 from ..core.schema import Schema
 from .arrays import PieceReader, read_data
-from .frames import host_array, is_lazy, is_spark, is_table, is_tensor, refuse_lazy, shared_array
+from .frames import host_array, is_lazy, is_spark, is_table, is_tensor, shared_array
 from .row_spec import RowSpec
 from .sources.base import SourceBase
 from .sources.memory import MemorySource
@@ -107,13 +107,16 @@ def open_unlabelled(proba: Any, schema: Schema, read: Callable[[Any], Probabilit
         from .sources.dask_reading import read_unlabelled_collection
 
         return read_unlabelled_collection(proba, schema, read)
-    if is_spark(proba):  # whose rows without labels nothing reads yet
-        refuse_lazy(proba, "proba")
     if is_table(proba, None):
         from .sources.tables import read_unlabelled_table
         from .tables.reading import Table
 
-        return read_unlabelled_table(proba if isinstance(proba, Table) else Table(proba), schema)
+        table = proba if isinstance(proba, Table) else Table(proba)
+        if is_spark(table):
+            from .sources.spark_reading import read_unlabelled_spark
+
+            return read_unlabelled_spark(table, schema)
+        return read_unlabelled_table(table, schema)
     return MemorySource.unlabelled(read(proba), schema)
 
 

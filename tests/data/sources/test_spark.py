@@ -186,16 +186,36 @@ def test_a_bad_row_is_named_by_its_place_among_all_rows():
         mw.optimize(as_table(as_frame(pieces)), "grade", "macro_f1")
 
 
-def test_rows_in_another_order_in_a_later_pass(tmp_path):
-    def turned(place, piece):
-        """Turn the partition around from its third reading on."""
-        path = tmp_path / str(place)
+def turned_later(path, n_first):
+    """Turn partitions around after their first readings, which are listed in a file."""
+
+    def turn(place, piece):
         n_readings = len(path.read_text()) if path.exists() else 0
         path.write_text("x" * (n_readings + 1))
-        return piece if n_readings < 3 else piece.take(np.arange(piece.num_rows)[::-1])
+        return piece if n_readings < n_first else piece.take(np.arange(piece.num_rows)[::-1])
 
+    return turn
+
+
+def test_rows_in_another_order_in_a_later_pass(tmp_path):
+    """Outside of a call, nothing is kept."""
+    frame = as_frame([draw(100)], turned_later(tmp_path / "readings", 5))
+    _, rows = open_rows(RowSpec(as_table(frame), "grade"))
+    np.testing.assert_array_equal(rows.map_reduce(Rows.tally, np.add), rows.class_weights)
     with pytest.raises(RuntimeError, match=r"Partition 0 .* same rows in the same order in every pass: sort it"):
-        mw.optimize(as_table(as_frame([draw(100)], turned)), "grade", "macro_f1")
+        rows.map_reduce(Rows.tally, np.add)
+
+
+def test_rows_are_read_once_and_kept_until_the_call_ends(tmp_path, spark):
+    """A row for its columns, all rows for their labels, one for its types, and all once more."""
+    table, path = draw(100), tmp_path / "readings"
+    found = mw.optimize(as_table(as_frame([table], turned_later(path, 99))), "grade", "macro_f1")
+    same(found, mw.optimize(as_table(table), "grade", "macro_f1"))
+    assert path.read_text() == "xxxx"
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
+    with pytest.raises(mw.InvalidParameter):
+        mw.optimize(as_table(as_frame([table])), "grade", "macro_f1", subject_to="recall[low] >= 2")
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Rows in a data frame of Spark.
 
-A pass is a query: every partition is read as Arrow batches where it lies, its answer is a row, and answers are added
-in the order of partitions, those of many partitions in blocks first. Must not know what is counted.
+Rows are records of bytes, which Spark keeps until the call ends. A pass is a query: the records of every partition are
+read where they lie, its answer is a row, and answers are added in the order of partitions, those of many partitions in
+blocks first. Must not know what is counted.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import pickle
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,9 @@ from ...core.rows import Rows
 from ...core.schema import Schema
 from ...kernels import work_alone
 from .base import ClusterSource, Passes, TakenRows, changed, join_rows
+from .spark_records import RecordFormat
 
 __all__ = [
-    "BatchReader",
     "Partitions",
     "Question",
     "SparkSource",
@@ -43,18 +44,6 @@ T = TypeVar("T")
 _MAX_ANSWERS = 64  # that the driver adds up by itself
 _ANSWER = "block int, place int, answer binary"
 _PACKAGES = ("metricwise", "numpy", "pyarrow", "scipy", "sklearn", "narwhals")
-
-
-class BatchReader(Protocol):
-    """How the Arrow batches of a partition become rows."""
-
-    def tables(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield batches as Arrow tables of the number of rows that are read at a time."""
-        ...
-
-    def rows(self, table: Any, start: int, check: bool) -> Rows:
-        """Return the rows of a table, of which the first is row `start`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +84,16 @@ class SparkSource(ClusterSource):
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        Of the columns that are read; see `numbered_columns`.
-    reader : BatchReader
+        Of records.
+    format : RecordFormat
     partitions : Partitions
     schema : Schema
     has_labels, has_weights : bool
     passes : Passes, optional
     changes : tuple of callables
         What becomes of rows when they have been read.
+    partition : Partition, optional
+        The sensitive groups.
 
     See Also
     --------
@@ -110,13 +101,14 @@ class SparkSource(ClusterSource):
     """
 
     frame: Any
-    reader: BatchReader
+    format: RecordFormat
     partitions: Partitions
     schema: Schema
     has_labels: bool = False
     has_weights: bool = False
     passes: Passes = field(default_factory=Passes)
     changes: tuple[Callable[[Rows], Rows], ...] = ()
+    partition: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -127,7 +119,7 @@ class SparkSource(ClusterSource):
         """Ask every partition where it lies, and add up in order."""
         if ask is not Rows.tally:
             self._known()  # before the question is packed: what it holds of this source travels with it
-        question = Question(self.reader, self.partitions, self.changes, ask, add)
+        question = Question(self.format, self.partitions, self.changes, ask, add)
         answers: list[T] = collect_answers(self.frame, question, add, len(self.partitions.marks))
         return reduce(add, answers)
 
@@ -137,7 +129,7 @@ class SparkSource(ClusterSource):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels with a question: all but rows, samples of them, and who listens to passes."""
-        return {**self._travelling("partitions"), "frame": None, "reader": None}
+        return {**self._travelling("partitions"), "frame": None, "format": None}
 
 
 # ------------------------------------------------------------------------------------ what workers do with a partition
@@ -149,28 +141,27 @@ class Question:
 
     Parameters
     ----------
-    reader : BatchReader
+    format : RecordFormat
     partitions : Partitions
     changes : tuple of callables
     ask, add : callable
-    check : bool, default=False
-        Whether numbers of rows are checked.
     """
 
-    reader: BatchReader
+    format: RecordFormat
     partitions: Partitions
     changes: tuple[Callable[[Rows], Rows], ...]
     ask: Callable[[Rows], Any]
     add: Callable[[Any, Any], Any]
-    check: bool = False
 
     def __call__(self, place: int, batches: Iterator[Any]) -> Any:
         """Return the answer of partition `place`, None if it is empty."""
         start, n_rows, mark, answer = self.partitions.start(place), 0, 0, None
-        for table in self.reader.tables(batches):
-            rows = self.reader.rows(table, start + n_rows, self.check)
+        for rows in self.format.rows(batches):
+            if rows is None:  # rows that were distributions when they were counted
+                n_rows = -1
+                break
             n_rows, mark = n_rows + rows.n_rows, marked(rows, mark)
-            part = self.ask(changed(rows, self.changes))
+            part = self.ask(changed(replace(rows, start=start + rows.start), self.changes))
             answer = part if answer is None else self.add(answer, part)
         self.partitions.check(place, n_rows, mark)
         return answer

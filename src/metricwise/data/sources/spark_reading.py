@@ -1,7 +1,7 @@
 """Data frames of Spark as a source of rows.
 
-The labels that occur are listed in one pass over their columns, and rows are counted and checked in another, both on
-the workers. Columns mean what they mean in tables.
+The labels that occur are listed in one pass over their columns; rows are checked, written as records and counted in
+another, both on the workers. Columns mean what they mean in tables.
 """
 
 from __future__ import annotations
@@ -13,15 +13,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.errors import InvalidParameter, InvalidType, mention, shown
+from ...core.errors import InvalidParameter, InvalidType, shown
 from ...core.rows import Rows
 from ...core.schema import Schema
+from ...kernels import work_alone
+from ..keeping import release_at_end
 from ..row_spec import ReadHead, RowSpec
+from ..sensitive import partition_of
 from ..tables.reading import Table, TableReader, batch_rows
-from .spark import Partitions, Question, SparkSource, collect_answers, items_of, marked, named_batches, numbered_columns
-from .tables import BatchLayout, DistinctLabels, LabelColumn, read_layout, target_names
+from .spark import Partitions, SparkSource, collect_answers, items_of, marked, named_batches, numbered_columns
+from .spark_records import RecordFormat
+from .tables import (
+    BatchLayout,
+    DistinctLabels,
+    LabelColumn,
+    feature_names,
+    groups_of,
+    read_layout,
+    read_unlabelled_layout,
+    target_names,
+    updated_groups,
+)
 
-__all__ = ["Reader", "open_partitions", "read_spark"]
+__all__ = ["Reader", "open_partitions", "read_spark", "read_unlabelled_spark"]
 
 _MAX_BATCH_ROWS = 1 << 16  # read at a time by each of the workers, which share the memory of a machine
 _TITLE = "the Spark data frame"
@@ -29,37 +43,63 @@ _ITEMS = "metricwise items"  # a column that is added
 
 
 def read_spark(table: Table, spec: RowSpec, read_head: ReadHead) -> SparkSource:
-    """Open a data frame of Spark whose y, weights and groups are names of columns; see `read_collection`."""
-    if table.data.isStreaming:
-        raise InvalidType("proba", "be a batch of rows", "a Spark stream", "write it to a table first")
+    """Open a data frame of Spark whose y, weights, groups and features are names of columns; see `read_collection`."""
+    _refuse_stream(table)
     names = target_names(table, spec)
-    if spec.sensitive is not None:
-        raise InvalidParameter(
-            "sensitive_features",
-            problem=f"{mention('sensitive_features')} cannot be read from a data frame of Spark",
-            remedy="write it to Parquet files, and pass their path",
-        )
     targets = [labels.target(False) for labels in _survey(_FirstRow(table.data), names)]
     table = _with_columns(table, spec.classes, targets)
     opened = _FirstRow(table.data)
-    layout, row_bytes = read_layout(opened, table, spec, targets, read_head)
+    features = feature_names(opened, spec)
+    if spec.sensitive is not None and not features:
+        raise InvalidParameter(
+            "sensitive_features",
+            "be the name of a column of the Spark data frame, or a list of names",
+            shown(spec.sensitive.values),
+        )
+    layout, row_bytes = read_layout(opened, table, spec, targets, read_head, features)
+    if features:
+        occurring = _survey_groups(opened, features)
+        layout = replace(layout, partition=partition_of(occurring, features, spec.known_groups))
     reader = Reader(layout, min(batch_rows(row_bytes, table.memory_limit), _MAX_BATCH_ROWS))
     return open_partitions(
         opened.select(layout.columns), reader, layout.reader.schema, bool(names), layout.weight is not None
     )
 
 
+def read_unlabelled_spark(table: Table, schema: Schema) -> SparkSource:
+    """Open the columns of a data frame of Spark that a rule decides by; see `open_unlabelled`."""
+    _refuse_stream(table)
+    table = _with_columns(table, list(schema.classes[0]), ())
+    opened = _FirstRow(table.data)
+    layout, row_bytes = read_unlabelled_layout(opened, table, schema)
+    reader = Reader(layout, min(batch_rows(row_bytes, table.memory_limit), _MAX_BATCH_ROWS))
+    return open_partitions(opened.select(layout.columns), reader, schema, False, False)
+
+
 def open_partitions(frame: Any, reader: Reader, schema: Schema, labelled: bool, weighted: bool) -> SparkSource:
-    """Return the source of a data frame of the columns that are read, whose rows are counted and checked here."""
-    counts = _count_partitions(frame, reader, labelled)
+    """Return the source of a data frame of the columns that are read, whose rows are checked, kept and counted here.
+
+    Spark keeps records until the call ends. Without a call, they are made anew in every pass.
+    """
+    first = next(_Batches(_first_batches(frame, reader.layout.columns), reader.layout.columns).batches({}, 1))
+    records = RecordFormat(reader.rows(first, 0, False).take(slice(0, 0)), reader.n_rows)
+    kept = frame.mapInArrow(_Pack(reader, records), records.types)
+    if release_at_end(kept.unpersist):
+        kept.persist()
+    counts = _count_partitions(kept, records, labelled)
+    if any(count.refused for count in counts):
+        _name_refused(frame, reader)
     starts = np.cumsum([0, *(count.n_rows for count in counts)])
     partitions = Partitions(starts, np.array([count.mark for count in counts]))
-    if any(count.refused for count in counts):  # now that the rows before them are counted, the first is named
-        collect_answers(frame, Question(reader, partitions, (), _count_rows, max, check=True))
-    source = SparkSource(frame, reader, partitions, schema, labelled, weighted)
+    source = SparkSource(kept, records, partitions, schema, labelled, weighted, partition=reader.layout.partition)
     if labelled:
         vars(source)["class_weights"] = reduce(np.add, [count.tally for count in counts if count.tally is not None])
     return source
+
+
+def _refuse_stream(table: Table) -> None:
+    if table.data.isStreaming:
+        raise InvalidType("proba", "be a batch of rows", "a Spark stream", "write it to a table first")
 
 
 class _FirstRow(TableReader):
@@ -76,11 +116,20 @@ class _FirstRow(TableReader):
         return numbered_columns(self._frame, names)
 
     def scan(self, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
-        answers = collect_answers(self.select(columns).limit(1), _listed)
-        batches = [batch for answer in answers for batch in named_batches(answer, columns) if batch.num_rows]
-        if not batches:
-            raise InvalidParameter("", problem="the table must have at least one row, got none", owner=self.title)
-        return iter(batches)
+        return _first_batches(self.select(columns), columns)
+
+
+def _first_batches(frame: Any, columns: Iterable[str]) -> Iterator[Any]:
+    """Return the Arrow batches of the first row of a data frame of numbered columns."""
+    answers = collect_answers(frame.limit(1), _listed)
+    batches = [batch for answer in answers for batch in named_batches(answer, columns) if batch.num_rows]
+    if not batches:
+        raise _without_rows()
+    return iter(batches)
+
+
+def _without_rows() -> InvalidParameter:
+    return InvalidParameter("", problem="the table must have at least one row, got none", owner=_TITLE)
 
 
 def _with_columns(table: Table, classes: Any, targets: Sequence[LabelColumn]) -> Table:
@@ -113,11 +162,7 @@ def _listed(_place: int, batches: Iterator[Any]) -> list[Any]:
     return list(batches)
 
 
-def _count_rows(rows: Rows) -> int:
-    return rows.n_rows
-
-
-# ------------------------------------------------------------------------------------------------ a look at all labels
+# ------------------------------------------------------------------------------------ a look at all labels and groups
 
 
 def _survey(opened: _FirstRow, names: Sequence[str]) -> list[DistinctLabels]:
@@ -126,7 +171,7 @@ def _survey(opened: _FirstRow, names: Sequence[str]) -> list[DistinctLabels]:
         return []
     answers = collect_answers(opened.select(names), _Survey(tuple(names)))
     if not answers:
-        raise InvalidParameter("", problem="the table must have at least one row, got none", owner=_TITLE)
+        raise _without_rows()
     return [reduce(DistinctLabels.update, counters) for counters in zip(*answers, strict=True)]
 
 
@@ -148,6 +193,31 @@ class _Survey:
         return counters if n_rows else None
 
 
+def _survey_groups(opened: _FirstRow, features: Sequence[str]) -> list[Any]:
+    """Return the distinct groups of some columns that occur, None where it is missing."""
+    answers = collect_answers(opened.select(features), _GroupSurvey(tuple(features)))
+    occurring: dict[Any, None] = {}
+    for groups in answers:
+        occurring = updated_groups(occurring, groups)
+    return list(occurring)
+
+
+@dataclass(frozen=True)
+class _GroupSurvey:
+    """Lists the groups of a partition."""
+
+    features: tuple[str, ...]
+
+    def __call__(self, place: int, batches: Iterator[Any]) -> dict[Any, None]:
+        from pyarrow import Table as ArrowTable
+
+        occurring: dict[Any, None] = {}
+        for batch in named_batches(batches, self.features):
+            groups, _ = groups_of(ArrowTable.from_batches([batch]), self.features, has_texts=False)
+            occurring = updated_groups(occurring, groups)
+        return occurring
+
+
 # ------------------------------------------------------------------------------------------------ a look at all rows
 
 
@@ -160,9 +230,8 @@ class Reader:
 
     def tables(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield batches as Arrow tables."""
-        return _Batches(named_batches(batches, self.layout.columns), self.layout.columns).batches(
-            self.layout.columns, self.n_rows
-        )
+        columns = self.layout.columns
+        return _Batches(named_batches(batches, columns), columns).batches(columns, self.n_rows)
 
     def rows(self, table: Any, start: int, check: bool) -> Rows:
         """Return the rows of a table."""
@@ -181,6 +250,23 @@ class _Batches(TableReader):
         return self._batches
 
 
+@dataclass(frozen=True, eq=False)
+class _Pack:
+    """Checks the rows of a partition, and writes them as records."""
+
+    reader: Reader
+    records: RecordFormat
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        work_alone()  # a task has one core
+        try:
+            for table in self.reader.tables(batches):
+                if table.num_rows:
+                    yield self.records.records(self.reader.rows(table, 0, True))
+        except (ValueError, TypeError, RuntimeError):  # whose message names a row by its place, which is not known yet
+            yield self.records.refused()
+
+
 class _Partition(NamedTuple):
     """What was counted of a partition; `refused`: whether any of its rows is no distribution."""
 
@@ -191,32 +277,57 @@ class _Partition(NamedTuple):
     refused: bool
 
 
-def _count_partitions(frame: Any, reader: Reader, labelled: bool) -> list[_Partition]:
-    """Count and check the rows of all partitions."""
-    counts = {count.place: count for count in collect_answers(frame, _Count(reader, labelled))}
+def _count_partitions(kept: Any, records: RecordFormat, labelled: bool) -> list[_Partition]:
+    """Count the rows of all partitions."""
+    counts = {count.place: count for count in collect_answers(kept, _Count(records, labelled))}
     if not counts:
-        raise InvalidParameter("", problem="the table must have at least one row, got none", owner=_TITLE)
+        raise _without_rows()
     empty = _Partition(-1, 0, 0, None, False)
     return [counts.get(place, empty) for place in range(max(counts) + 1)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Count:
-    """Counts and checks the rows of a partition."""
+    """Counts the rows of a partition."""
 
-    reader: Reader
+    records: RecordFormat
     labelled: bool
 
     def __call__(self, place: int, batches: Iterator[Any]) -> _Partition | None:
         count = _Partition(place, 0, 0, None, False)
-        for table in self.reader.tables(batches):
-            n_rows = count.n_rows + table.num_rows
-            try:
-                rows = self.reader.rows(table, count.n_rows, True)
-            except ValueError:  # its place among all rows is not known yet
-                count = count._replace(n_rows=n_rows, refused=True)
-                continue
+        for rows in self.records.rows(batches):
+            if rows is None:
+                return count._replace(refused=True)
             tally = rows.tally() if self.labelled else None
             tally = tally if count.tally is None else count.tally + tally
-            count = count._replace(n_rows=n_rows, mark=marked(rows, count.mark), tally=tally)
+            count = count._replace(n_rows=count.n_rows + rows.n_rows, mark=marked(rows, count.mark), tally=tally)
         return count if count.n_rows else None
+
+
+def _name_refused(frame: Any, reader: Reader) -> None:
+    """Raise the error of the first row that is no distribution, by its position among the rows of all partitions."""
+    lengths = dict(collect_answers(frame, _length))
+    starts = np.cumsum([0, *(lengths.get(place, 0) for place in range(max(lengths, default=0) + 1))])
+    collect_answers(frame, _Check(reader, starts))
+    raise RuntimeError(
+        "The Spark data frame does not hold the same rows in every pass: call persist(), or write the result of the "
+        "query to a file first."
+    )
+
+
+def _length(place: int, batches: Iterator[Any]) -> tuple[int, int]:
+    return place, sum(batch.num_rows for batch in batches)
+
+
+@dataclass(frozen=True, eq=False)
+class _Check:
+    """Reads the rows of a partition, whose positions are known; refuses those that are no distributions."""
+
+    reader: Reader
+    starts: Any
+
+    def __call__(self, place: int, batches: Iterator[Any]) -> None:
+        start = int(self.starts[place])
+        for table in self.reader.tables(batches):
+            self.reader.rows(table, start, True)
+            start += table.num_rows

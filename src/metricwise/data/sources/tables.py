@@ -7,7 +7,7 @@ batches come from.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -47,14 +47,18 @@ __all__ = [
     "LabelColumn",
     "TableChunks",
     "arrow_labels",
+    "feature_names",
+    "groups_of",
     "proba_of",
     "read_layout",
     "read_table_source",
+    "read_unlabelled_layout",
     "read_unlabelled_table",
     "rule_columns",
     "sorted_or_same",
     "survey_labels",
     "target_names",
+    "updated_groups",
 ]
 
 _MAX_LABELS = 10_000  # distinct ones of a column
@@ -68,7 +72,7 @@ def read_table_source(table: Table, spec: RowSpec, read_head: ReadHead) -> Chunk
     names = target_names(table, spec)
     opened = open_table(table)
     n_rows, targets = _survey(opened, names, table.memory_limit)
-    features = _feature_names(opened, spec)
+    features = feature_names(opened, spec)
     layout, row_bytes = read_layout(opened, table, spec, targets, read_head, features)
     if features:
         occurring = _survey_groups(opened, features, table.memory_limit)
@@ -139,17 +143,22 @@ def read_unlabelled_table(table: Table, schema: Schema) -> ChunkedSource:
     if table.indices is not None:
         raise _refused_lists()
     opened = open_table(table)
+    layout, row_bytes = read_unlabelled_layout(opened, table, schema)
+    n_rows, _ = _survey(opened, [], table.memory_limit)
+    chunks = TableChunks(opened, layout, n_rows, batch_rows(row_bytes, table.memory_limit))
+    return ChunkedSource(chunks, schema, most=table.memory_limit // _ITEM_BYTES)
+
+
+def read_unlabelled_layout(opened: TableReader, table: Table, schema: Schema) -> tuple[BatchLayout, int]:
+    """Return which columns a rule decides by, found by their names, and the bytes of a row."""
     classes = [arrow_labels(labels) for labels in schema.classes]
     columns = rule_columns(
         opened, table, list(schema.output_names or _default_names(schema)), classes, graded=schema.input.graded
     )
-    n_rows, _ = _survey(opened, [], table.memory_limit)
     several = schema.multioutput
     reader = PieceReader(schema, several, list(schema.classes) if several else schema.classes[0], None)
     layout = BatchLayout(reader, columns, (), None, None, opened.title)
-    n_columns = sum(len(output.columns) for output in columns)
-    chunks = TableChunks(opened, layout, n_rows, batch_rows(8 * n_columns, table.memory_limit))
-    return ChunkedSource(chunks, schema, most=table.memory_limit // _ITEM_BYTES)
+    return layout, 8 * sum(len(output.columns) for output in columns)
 
 
 def _default_names(schema: Schema) -> list[str | None]:
@@ -180,7 +189,7 @@ def _target_names(y: Any) -> list[str]:
 # -------------------------------------------------------------------------------------------------- sensitive features
 
 
-def _feature_names(reader: TableReader, spec: RowSpec) -> tuple[str, ...]:
+def feature_names(reader: TableReader, spec: RowSpec) -> tuple[str, ...]:
     """Return the columns that sensitive features are read from; none if they are arrays in memory."""
     values = None if spec.sensitive is None else spec.sensitive.values
     names = (values,) if isinstance(values, str) else values
@@ -198,15 +207,19 @@ def _survey_groups(reader: TableReader, features: Sequence[str], memory_limit: i
     """Return the distinct groups that occur, None where it is missing, reading the columns of these only."""
     occurring: dict[Any, None] = {}
     for batch in reader.batches(dict.fromkeys(features, False), batch_rows(8 * len(features), memory_limit)):
-        occurring.update(dict.fromkeys(_groups_of(batch, features, has_texts=reader.has_texts)[0]))
-        if len(occurring) > _MAX_LABELS:
-            raise InvalidParameter(
-                "sensitive_features", f"make at most {_MAX_LABELS} groups", "more", "name other columns"
-            )
+        occurring = updated_groups(occurring, groups_of(batch, features, has_texts=reader.has_texts)[0])
     return list(occurring)
 
 
-def _groups_of(batch: Any, features: Sequence[str], *, has_texts: bool) -> tuple[list[Any], NDArray[np.intp]]:
+def updated_groups(occurring: Mapping[Any, None], groups: Iterable[Any]) -> dict[Any, None]:
+    """Return groups that occur with others added, in order; refuse more than groups there may be."""
+    updated = {**occurring, **dict.fromkeys(groups)}
+    if len(updated) > _MAX_LABELS:
+        raise InvalidParameter("sensitive_features", f"make at most {_MAX_LABELS} groups", "more", "name other columns")
+    return updated
+
+
+def groups_of(batch: Any, features: Sequence[str], *, has_texts: bool) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the distinct groups of a batch, and which of them (n,) every row is in."""
     names, codes = [], []
     for feature in features:
@@ -500,7 +513,7 @@ class BatchLayout:
         rows = self.reader.rows(piece, start, check=check)
         if self.partition is None:
             return rows
-        names, of_row = _groups_of(batch, self.features, has_texts=self.has_texts)
+        names, of_row = groups_of(batch, self.features, has_texts=self.has_texts)
         return replace(rows, group=self.partition.places(names)[of_row])
 
     def _labels(self, batch: Any) -> Any:
