@@ -106,6 +106,36 @@ def test_rules_are_judged_as_on_files(tmp_path):
             assert estimate.low == pytest.approx(expected.low, abs=1e-9)
 
 
+def test_groups_of_rows_are_columns():
+    table = draw(600)
+    clinic = table.column("clinic").to_numpy() % 2
+    table = table.append_column("site", pa.array(np.array(["north", "south"])[clinic]))
+    call = {"subject_to": "demographic_parity <= 0.1", "sensitive_features": "site", "sample_weight": "weight"}
+    whole = mw.optimize(as_table(table), "grade", "macro_f1", **call)
+    found = mw.optimize(as_table(as_frame(cut(table, 250))), "grade", "macro_f1", **call)
+    same(found, whole)
+    assert str(found.rule) == str(whole.rule)
+    options = {"metrics": "macro_f1", "sensitive_features": ["site", "clinic"]}
+    rule = mw.WeightedRule.from_weights({"low": 1, "mid": 2, "high": 1.5})
+    whole = mw.evaluate(rule, as_table(table), "grade", **options)
+    judged = mw.evaluate(rule, as_table(as_frame(cut(table, 250))), "grade", **options)
+    assert str(judged) == str(whole)
+
+
+def test_rows_without_labels(tmp_path):
+    table, later = draw(600), draw(500, seed=5).drop(["grade"])
+    rule = mw.optimize(as_table(table), "grade", "macro_f1").rule
+    path = tmp_path / "later.parquet"
+    pq.write_table(later, path)
+    rows, frame = as_table(path), as_table(as_frame(cut(later, 130)))
+    shares, on_spark_shares = mw.estimate_shares(rule, rows), mw.estimate_shares(rule, frame)
+    assert str(on_spark_shares) == str(shares)
+    assert str(rule.adapted(frame)) == str(rule.adapted(rows))
+    assert str(mw.expect(rule, frame, "macro_f1", random_state=0)) == str(
+        mw.expect(rule, rows, "macro_f1", random_state=0)
+    )
+
+
 def test_a_sample_is_the_same_rows(tmp_path):
     """More rows than the sample on which rules are recalibrated and judged."""
     table = draw(30_000)
