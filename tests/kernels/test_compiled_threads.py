@@ -69,6 +69,22 @@ def passes(k=3, n=360_000):
         "log_partition, one": lambda: compiled.log_partition(
             logits, parts[:2] * 1.0, None, jobs[:1], theta[:1], shown[:1]
         ),
+        "fit_links": lambda: compiled.fit_links(
+            kernels.LinkFits(
+                logits[:, :, :5000].copy(),
+                np.ones((2, 5000)),
+                parts[:, :5000].copy(),
+                jobs,
+                shown,
+                np.ones(3),
+                np.full((3, 5), 800.0),
+                np.eye(1, 5)[0],
+                np.eye(5),
+                0.0,
+                np.full(3, 0.05),
+            ),
+            np.eye(3, 5) * 0.0 + np.eye(1, 5),
+        ),
         "relative_logits": lambda: compiled.relative_logits(binary, each, 2, 1e-6),
         "tally": lambda: compiled.tally(flags, None, 2),
         "tally, weights": lambda: compiled.tally(flags, sums, 2),

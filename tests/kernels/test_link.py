@@ -14,9 +14,14 @@ from metricwise import kernels as twins
 from metricwise.core.losses import Loss
 from metricwise.core.probabilities import Probabilities
 from metricwise.data.probabilities import read_proba
-from metricwise.kernels import LinkArrays, _link
+from metricwise.kernels import Block, LinkArrays, _link, _numpy
 from metricwise.rules import RuleRows, TemperatureScaling, WeightedRule
 
+try:
+    from metricwise.kernels import _compiled
+except ImportError:
+    _compiled = None
+needs_compiled = pytest.mark.skipif(_compiled is None, reason="the compiled kernels are not built")
 wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="no wider float to compare with")
 
 kernels = Bare(twins)
@@ -137,6 +142,24 @@ def test_recalibration_is_its_formula_at_the_extremes(temperature, floor):
     np.testing.assert_allclose(out, softmax(logits, axis=2), atol=1e-14 if sure.all() else 1.0)
     np.testing.assert_allclose(out.sum(axis=2), 1.0, rtol=1e-15)
     assert (out >= 0).all()
+
+
+@needs_compiled
+@pytest.mark.parametrize("temperature", [0.05, 1.3, 1e6])
+@pytest.mark.parametrize("floor", [0.0, 1e-300, 1e-6])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_twins_recalibrate_two_classes_to_the_bit(columns, floor, temperature):
+    rng = np.random.default_rng(columns)
+    z = rng.normal(size=(1000, 3, columns)) * 10 ** rng.uniform(-3, 2, (1000, 1, 1))
+    z[::7], z[1::7], z[2::7] = -600, 600, 0  # the last are ties
+    if floor:
+        z = 1 / (1 + np.exp(-z))
+        z[..., -1] = 1 - z[..., 0] if columns == 2 else z[..., 0]
+    bias = np.array([[0.0, 0.0], [0.2, -0.2], [-30.0, 30.0]])
+    block = Block(
+        z if columns == 2 else z[..., 0], np.full(3, 2), link=LinkArrays(np.full(3, temperature), bias, floor)
+    )
+    np.testing.assert_array_equal(_numpy.recalibrate(block), _compiled.recalibrate(block))
 
 
 def test_a_link_of_other_outputs_is_refused_before_memory_is_read():

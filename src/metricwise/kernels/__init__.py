@@ -34,6 +34,7 @@ are predicted, and the others before `high` whose score is positive.
 Rows are drawn by numbers made of what they hold (`row_keys`, `scattered`): `low_rows` finds those of the lowest.
 
 Fitting a link asks for sums of its likelihood over rows: `relative_logits` once, and `log_partition` for every step.
+`fit_links` takes all steps of many fits; `minimise` is its method, for any likelihood.
 
 A served rule decides few rows at a time: a `RowDecider` is made of it once, and checks and decides in one call.
 
@@ -60,6 +61,7 @@ from typing import TYPE_CHECKING
 from . import _few_rows, _numpy
 from ._block import Block, LabelBlock, LabelForm, LineArrays, LinkArrays
 from ._drawing import low_keys, row_keys, scattered
+from ._newton import LinkFits, add_penalty, minimise
 from ._segments import RatioMeans, search_segments
 
 __all__ = [
@@ -68,8 +70,10 @@ __all__ = [
     "LabelForm",
     "LineArrays",
     "LinkArrays",
+    "LinkFits",
     "RatioMeans",
     "RowDecider",
+    "add_penalty",
     "changes",
     "check_rows",
     "code_type",
@@ -77,6 +81,7 @@ __all__ = [
     "count_labels",
     "decide",
     "encode",
+    "fit_links",
     "in_use",
     "label_ascend",
     "label_calibrate",
@@ -94,6 +99,7 @@ __all__ = [
     "low_keys",
     "low_rows",
     "max_threads",
+    "minimise",
     "recalibrate",
     "relative_logits",
     "row_keys",
@@ -143,6 +149,7 @@ if TYPE_CHECKING:
         label_sweep,
         label_table,
     )
+    from ._newton import fit_links
     from ._numpy import changes, check_rows, count_expected, count_labels, decide, encode, low_rows, recalibrate, tally
     from ._partition import log_partition, relative_logits
     from ._segments import search_ratio_means
@@ -154,6 +161,7 @@ else:
     count_labels = _twins.count_labels
     decide = _twins.decide
     encode = _twins.encode
+    fit_links = _twins.fit_links
     label_ascend = _twins.label_ascend
     label_calibrate = _twins.label_calibrate
     label_check = _twins.label_check

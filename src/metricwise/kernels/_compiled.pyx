@@ -12,15 +12,15 @@ import os
 
 import numpy as np
 
-from . import _drawing, _label_sets, _numpy, _segments
+from . import _drawing, _label_sets, _newton, _numpy, _segments
 from ._numpy import constant_slopes, slope_lines, slope_noise
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from cython.parallel cimport prange
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY, fabs, log as c_log, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 cdef extern from "_loops.h" nogil:
     enum: MW_ROWS
@@ -276,6 +276,7 @@ include "_outputs.pxi"
 include "_changes.pxi"
 include "_reading.pxi"
 include "_partition.pxi"
+include "_newton.pxi"
 include "_drawing.pxi"
 include "_labels.pxi"
 include "_label_sets.pxi"

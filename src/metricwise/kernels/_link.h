@@ -67,30 +67,29 @@ static inline double mw_exp(double x)
     return y * mw_double(one << 52) * mw_double((both - one) << 52);
 }
 
-/* softmax(t * log(max(eta, floor)) + bias) over the first k classes of a tile, 0 for the padding behind them. Where the
- * probability of class 1 alone was given, class 0 has the rest, as everywhere. With floor 0 the tile holds logits. */
-MW_CLONES static void mw_link(int k, int width, double t, const double *restrict bias, double floor, int positive,
-                              double *restrict tile)
+/* Probabilities of two classes from their logits, with one exponential: that of the larger logit less itself is 1. */
+static inline void mw_softmax_of_two(double *restrict first, double *restrict second)
 {
-    double top[MW_ROWS], total[MW_ROWS];
+    double lead[MW_ROWS], less[MW_ROWS];
     for (int b = 0; b < MW_ROWS; b++) {
-        top[b] = -HUGE_VAL;
-        total[b] = 0.0;
+        lead[b] = first[b] - second[b];
+        less[b] = lead[b] > 0.0 ? 0.0 - lead[b] : lead[b];
     }
-    for (int j = 0; j < k; j++) {
-        double *restrict eta = tile + (ptrdiff_t)j * MW_STEP;
-        double c = bias[j];
-        /* Bounds are loops of their own, here and below: within the next loop they would become branches. */
-        if (floor > 0.0) {
-            for (int b = 0; b < MW_ROWS; b++) eta[b] = eta[b] > floor ? eta[b] : floor;
-            for (int b = 0; b < MW_ROWS; b++) eta[b] = mw_log(eta[b]);
-        }
-        for (int b = 0; b < MW_ROWS; b++) {
-            double logit = eta[b] * t + c;
-            eta[b] = logit;
-            top[b] = logit > top[b] ? logit : top[b];
-        }
+    for (int b = 0; b < MW_ROWS; b++) less[b] = less[b] < MW_LEAST_EXPONENT ? MW_LEAST_EXPONENT : less[b];
+    for (int b = 0; b < MW_ROWS; b++) less[b] = mw_exp(less[b]);
+    for (int b = 0; b < MW_ROWS; b++) {
+        double larger = 1.0 / (1.0 + less[b]);
+        double smaller = less[b] * larger;
+        first[b] = lead[b] > 0.0 ? larger : smaller;
+        second[b] = lead[b] > 0.0 ? smaller : larger;
     }
+}
+
+/* Probabilities of k classes from their logits, of which the largest are given. */
+static inline void mw_softmax_of_many(int k, const double *restrict top, double *restrict tile)
+{
+    double total[MW_ROWS];
+    for (int b = 0; b < MW_ROWS; b++) total[b] = 0.0;
     for (int j = 0; j < k; j++) {
         double *restrict eta = tile + (ptrdiff_t)j * MW_STEP;
         for (int b = 0; b < MW_ROWS; b++) {
@@ -107,6 +106,33 @@ MW_CLONES static void mw_link(int k, int width, double t, const double *restrict
         double *restrict eta = tile + (ptrdiff_t)j * MW_STEP;
         for (int b = 0; b < MW_ROWS; b++) eta[b] *= total[b];
     }
+}
+
+/* softmax(t * log(max(eta, floor)) + bias) over the first k classes of a tile, 0 for the padding behind them. Where the
+ * probability of class 1 alone was given, class 0 has the rest, as everywhere. With floor 0 the tile holds logits. */
+MW_CLONES static void mw_link(int k, int width, double t, const double *restrict bias, double floor, int positive,
+                              double *restrict tile)
+{
+    double top[MW_ROWS];
+    for (int b = 0; b < MW_ROWS; b++) top[b] = -HUGE_VAL;
+    for (int j = 0; j < k; j++) {
+        double *restrict eta = tile + (ptrdiff_t)j * MW_STEP;
+        double c = bias[j];
+        /* Bounds are loops of their own, here and above: within the next loop they would become branches. */
+        if (floor > 0.0) {
+            for (int b = 0; b < MW_ROWS; b++) eta[b] = eta[b] > floor ? eta[b] : floor;
+            for (int b = 0; b < MW_ROWS; b++) eta[b] = mw_log(eta[b]);
+        }
+        for (int b = 0; b < MW_ROWS; b++) {
+            double logit = eta[b] * t + c;
+            eta[b] = logit;
+            top[b] = logit > top[b] ? logit : top[b];
+        }
+    }
+    if (k == 2)
+        mw_softmax_of_two(tile, tile + MW_STEP);
+    else
+        mw_softmax_of_many(k, top, tile);
     for (int j = k; j < width; j++)
         for (int b = 0; b < MW_ROWS; b++) tile[(ptrdiff_t)j * MW_STEP + b] = 0.0;
     if (positive)

@@ -28,6 +28,7 @@ from ._labels import label_sums as label_sums
 from ._labels import label_sweep as label_sweep
 from ._labels import label_table as label_table
 from ._link import exp, log
+from ._newton import fit_links as fit_links
 from ._partition import log_partition as log_partition  # twins as well
 from ._partition import relative_logits as relative_logits
 from ._segments import search_ratio_means as search_ratio_means

@@ -1,14 +1,14 @@
 """Fit of temperature scaling by penalised maximum likelihood.
 
-One damped Newton method, batched over outputs with equally many classes and over resamples of their rows; kernels sum
-over rows. Must not know losses or metrics.
+Batched over outputs with equally many classes and over resamples of their rows; kernels take the steps. Must not know
+losses or metrics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +45,8 @@ _INFINITE_LOGIT = 1e30  # from which on a logit stands for infinity
 _FENCE = 1.5  # interquartile ranges from the quartiles to the bounds of logits that are far out, as in a box plot
 _MAX_BATCH_LOGITS = 1 << 20  # logits of outputs that are fitted together
 _MAX_HESSIAN_ENTRIES = 1 << 21  # numbers of Hessians that are held at once
-_MAX_STEPS = 50
-_TOL = 1e-9  # nats of penalised likelihood left to gain, of all rows together
 _WIDE_ROUNDS = 2  # in which classes that are not kept are valued at the temperature reached, where there are any
-_WIDE_TOL = 1e-4  # the same of very many classes, whose sampling error is half a nat each
+_WIDE_TOL = 1e-4  # nats left to gain, of very many classes, whose sampling error is half a nat each
 
 
 def link_rows(n_classes: int) -> int:
@@ -429,140 +427,53 @@ def _resampled(shared: _Shared, masks: BoolArray | None, penalty: Penalty) -> It
     n_outputs, k = len(shared.logits), len(penalty.center)
     center = np.tile(penalty.center, (n_outputs, 1))
     center[:, 0] = np.minimum(center[:, 0], shared.start)
-    everywhere = minimise(_Problem.read(shared, None, penalty), center)
+    everywhere = kernels.fit_links(_likelihood(shared, None, penalty), center)
     if masks is None:
         yield everywhere[None]
         return
     step = max(1, _MAX_HESSIAN_ENTRIES // (n_outputs * k * k))
     for start in range(0, len(masks), step):
         some = np.ascontiguousarray(masks[start : start + step])
-        theta = minimise(_Problem.read(shared, some, penalty), np.tile(everywhere, (len(some), 1)))
+        theta = kernels.fit_links(_likelihood(shared, some, penalty), np.tile(everywhere, (len(some), 1)))
         yield theta.reshape(len(some), n_outputs, k)
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """The penalised likelihood of J = R * B fits, of B outputs of k classes in each of R resamples.
+def _likelihood(shared: _Shared, taken: BoolArray | None, penalty: Penalty) -> kernels.LinkFits:
+    """Return the penalised likelihood of J = R * B fits, of B outputs of k classes in each of R resamples (R, N).
 
-    taken : (R, N), or None for all rows and R = 1; scale : (J,), what weights are multiplied by; counts : (J, k - 1),
-    weight of each class but class 0; slope : (J,), the weighted sum of the logits of the true classes; fixed : (J,),
-    fits with nothing to learn from; shown : (J, k), classes that some label has. The likelihood is that of the labels
-    among those: a class that no label shows says nothing of its bias, and keeps what the penalty gives it.
+    It is that of the labels among the classes that some label shows: a class that none does says nothing of its bias,
+    and keeps what the penalty gives it. None for resamples means all rows, once.
     """
-
-    shared: _Shared
-    taken: BoolArray | None
-    scale: FloatArray
-    counts: FloatArray
-    slope: FloatArray
-    fixed: BoolArray
-    shown: BoolArray
-    penalty: Penalty
-
-    @classmethod
-    def read(cls, shared: _Shared, taken: BoolArray | None, penalty: Penalty) -> _Problem:
-        k = len(penalty.center)
-        weight, frequency = shared.row_weight, shared.frequency
-        # (R, N): what the rows of each resample weigh.
-        each = np.ones((1, len(shared.codes))) if taken is None else taken.astype(np.float64)
-        if weight is not None:
-            each *= weight
-        counts = kernels.tally(shared.codes, each, k).reshape(-1, k)
-        # Not by BLAS, whose sums depend on the number of threads.
-        slope = np.einsum("rn,bn->rb", each, shared.true_logit).reshape(-1)
-        scale = np.ones(len(counts))
-        if weight is not None:
-            # In effective rows; an output whose observed rows all weigh nothing has none.
-            each *= weight if frequency is None else weight / frequency
-            total, squares = counts.sum(axis=1), kernels.tally(shared.codes, each, k).reshape(-1, k).sum(axis=1)
-            scale = np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)
-        counts *= scale[:, None]
-        shown = counts > 0
-        fixed = shown.sum(axis=1) < 2
-        return cls(shared, taken, scale, counts[:, 1:], slope * scale, fixed, shown, penalty)
-
-    @property
-    def least(self) -> FloatArray:
-        """Smallest temperature of each fit, (J,)."""
-        return np.tile(self.shared.least, len(self.fixed) // len(self.shared.least))
-
-    def evaluate(self, theta: FloatArray, fits: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value (F,), gradient (F, k) and Hessian (F, k, k) of some fits at theta = (t, b_1, ..., b_{k-1})."""
-        shared, scale = self.shared, self.scale[fits]
-        jobs = np.stack(np.divmod(fits, len(shared.logits)), axis=1)
-        sums = kernels.log_partition(shared.logits, shared.weight, self.taken, jobs, theta, self.shown[fits])
-        value, gradient, hessian = sums[0] * scale, sums[1] * scale[:, None], sums[2] * scale[:, None, None]
-        labels = np.concatenate([self.slope[fits, None], self.counts[fits]], axis=1)
-        value -= (theta * labels).sum(axis=1)
-        gradient -= labels
-        self.penalty.add(theta, value, gradient, hessian)
-        return value, gradient, hessian
-
-
-class Likelihood(Protocol):
-    """A penalised likelihood of J fits, which :func:`minimise` is given: see :class:`_Problem`."""
-
-    @property
-    def fixed(self) -> BoolArray: ...
-
-    @property
-    def least(self) -> FloatArray: ...
-
-    def evaluate(self, theta: FloatArray, fits: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return value (F,), gradient (F, k) and Hessian (F, k, k) of some fits."""
-        ...
-
-
-def minimise(problem: Likelihood, start: FloatArray) -> FloatArray:
-    """Minimise by damped Newton steps from `start` (J, k); return the parameters (J, k)."""
-    theta = start.copy()
-    theta[problem.fixed] = np.eye(1, theta.shape[1])  # where fits with nothing to learn from stay
-    left = np.flatnonzero(~problem.fixed)
-    if len(left) == 0:
-        return theta
-    least = problem.least
-    value, gradient, hessian = problem.evaluate(theta[left], left)
-    for _ in range(_MAX_STEPS):
-        step = _step(theta[left], gradient, hessian, least[left])
-        gain = -(gradient * step).sum(axis=1)
-        done = gain <= 2 * _TOL
-        theta[left[done]] = _bounded(theta[left[done]] + step[done], least[left[done]])  # so short, it needs no check
-        left, value, step, gain = left[~done], value[~done], step[~done], gain[~done]
-        if len(left) == 0:
-            break
-        theta[left], value, gradient, hessian = _descend(problem, left, theta[left], value, step, gain)
-    return theta
-
-
-def _descend(
-    problem: Likelihood, fits: IntArray, theta: FloatArray, value: FloatArray, step: FloatArray, gain: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Halve steps until they pay; return the parameters, and what `evaluate` returns there."""
-    size, least = np.ones(len(fits)), problem.least[fits]
-    trial = _bounded(theta + step, least)
-    new = problem.evaluate(trial, fits)
-    while True:
-        worse = (new[0] > value - 1e-4 * size * gain + 1e-12 * np.abs(value)) & (size > 1e-6)
-        if not worse.any():
-            return trial, *new
-        size[worse] /= 2
-        trial[worse] = _bounded(theta[worse] + size[worse, None] * step[worse], least[worse])
-        for values, again in zip(new, problem.evaluate(trial[worse], fits[worse]), strict=True):
-            values[worse] = again
-
-
-def _bounded(theta: FloatArray, least: FloatArray) -> FloatArray:
-    """Hold the temperature to its bound: flattened by at most that, the path to a trial point stays one of descent."""
-    np.maximum(theta[:, 0], least, out=theta[:, 0])
-    return theta
-
-
-def _step(theta: FloatArray, gradient: FloatArray, hessian: FloatArray, least: FloatArray) -> FloatArray:
-    """Newton's step; a temperature at its bound that would go below stays there while the biases move on."""
-    held = (theta[:, 0] <= least) & (gradient[:, 0] > 0)
-    if held.any():
-        gradient, hessian = gradient.copy(), hessian.copy()
-        gradient[held, 0] = 0.0
-        hessian[held, 0, :] = hessian[held, :, 0] = 0.0
-        hessian[held, 0, 0] = 1.0
-    return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0], dtype=np.float64)
+    k = len(penalty.center)
+    weight, frequency = shared.row_weight, shared.frequency
+    # (R, N): what the rows of each resample weigh.
+    each = np.ones((1, len(shared.codes))) if taken is None else taken.astype(np.float64)
+    if weight is not None:
+        each *= weight
+    counts = kernels.tally(shared.codes, each, k).reshape(-1, k)
+    # Not by BLAS, whose sums depend on the number of threads.
+    slope = np.einsum("rn,bn->rb", each, shared.true_logit).reshape(-1)
+    scale = np.ones(len(counts))
+    if weight is not None:
+        # In effective rows; an output whose observed rows all weigh nothing has none.
+        each *= weight if frequency is None else weight / frequency
+        total, squares = counts.sum(axis=1), kernels.tally(shared.codes, each, k).reshape(-1, k).sum(axis=1)
+        scale = np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)
+    labels = counts * scale[:, None]
+    shown = labels > 0
+    labels[:, 0] = slope * scale
+    jobs = np.stack(np.divmod(np.arange(len(scale)), len(shared.logits)), axis=1)
+    least = np.tile(shared.least, len(scale) // len(shared.least))
+    return kernels.LinkFits(
+        shared.logits,
+        shared.weight,
+        taken,
+        jobs,
+        shown,
+        scale,
+        labels,
+        penalty.center,
+        penalty.matrix,
+        penalty.strength_of_scale,
+        least,
+    )

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
+
 __all__ = ["Penalty"]
 
 FloatArray = NDArray[np.float64]
@@ -35,17 +37,13 @@ class Penalty:
         form[0, 0] = 0.0 if self.of_scale else 1.0
         return self.strength * form
 
+    @property
+    def strength_of_scale(self) -> float:
+        """How strongly log t is shrunk; 0 where t itself is."""
+        if not self.of_scale:
+            return 0.0
+        return self.strength if self.scale_strength is None else self.scale_strength
+
     def add(self, theta: FloatArray, value: FloatArray, gradient: FloatArray, hessian: FloatArray) -> None:
         """Add the penalty of parameters (F, k) to value, gradient and Hessian."""
-        away = theta - self.center
-        slope = away @ self.matrix
-        value += 0.5 * (slope * away).sum(axis=1)
-        gradient += slope
-        hessian += self.matrix
-        if self.of_scale:
-            t = theta[:, 0]
-            ratio = np.log(t / self.center[0])
-            strength = self.strength if self.scale_strength is None else self.scale_strength
-            value += 0.5 * strength * ratio**2
-            gradient[:, 0] += strength * ratio / t
-            hessian[:, 0, 0] += strength / t**2  # of squares that are linearised: positive for every t
+        kernels.add_penalty(theta, self.center, self.matrix, self.strength_of_scale, (value, gradient, hessian))

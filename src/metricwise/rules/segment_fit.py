@@ -17,7 +17,7 @@ from .. import kernels
 from ..core.inputs import MAX_LOGIT
 from ..core.probabilities import Probabilities
 from .calibration import TemperatureScaling
-from .calibration_fit import MIN_TEMPERATURE, bound_rows, fit_link, minimise
+from .calibration_fit import MIN_TEMPERATURE, bound_rows, fit_link
 from .calibration_penalty import Penalty
 
 __all__ = ["SegmentFit", "SegmentLinks", "Shrinkage", "log_likelihood", "recalibrate_rows"]
@@ -181,7 +181,8 @@ class SegmentFit:
             center = np.append(t, relative[1:k] - relative[0] + t * rows.mean)
             likelihood = _SegmentLikelihood(rows, shrinkage.penalty(center))
             start = self._starts[m]
-            theta = minimise(likelihood, np.tile(center, (len(self._present), 1)) if start is None else start)
+            start = np.tile(center, (len(self._present), 1)) if start is None else start
+            theta = kernels.minimise(likelihood.evaluate, start, likelihood.fixed, likelihood.least)
             self._starts[m] = theta
             changed = np.zeros((len(theta), width))
             changed[:, 1:k] = theta[:, 1:] - theta[:, :1] * rows.mean
@@ -272,7 +273,7 @@ class _OutputRows:
 
 @dataclass(frozen=True, eq=False)
 class _SegmentLikelihood:
-    """The penalised likelihood of the segments of one output; see :class:`.calibration_fit.Likelihood`.
+    """The penalised likelihood of the segments of one output; see :func:`metricwise.kernels.minimise`.
 
     A segment of one class only, or without labels, still has the prior: no fit is fixed.
     """
