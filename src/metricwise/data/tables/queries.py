@@ -18,12 +18,13 @@ from typing import Any, Protocol
 from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..columns import few
 from .formats import arrow
-from .query_counts import CountStatement, quoted
+from .query_counts import Statement, head_statement, quoted
 from .reading import TableReader, check_distinct
 
 __all__ = ["Query", "Relation", "is_relation"]
 
-_MAX_COUNTS = 1 << 12  # of a confusion, that are fetched at a time
+_HEAD_ROWS = 16  # that say what a row takes
+_MAX_ANSWERS = 1 << 16  # rows of an answer that are fetched at a time
 _ROWS_NAME = "metricwise_rows"  # of the query within those that are run
 _SERVER_CURSORS = ("psycopg", "psycopg2")  # drivers whose cursors fetch all rows at once, unless they have a name
 
@@ -108,10 +109,16 @@ class Query(TableReader):
         """Whether decisions are counted within the database, which is faster than reading the rows in every pass."""
         return self._driver.counts and not self.lasting
 
-    def counted(self, statement: CountStatement) -> Iterator[Any]:
-        """Yield record batches of what a statement about :attr:`rows` selects."""
-        columns = {name: name in statement.sums for name in statement.names}
-        return _guarded(self.title, self._driver.batches(statement.text, columns, _MAX_COUNTS))
+    def answers(self, statement: Statement) -> Iterator[Any]:
+        """Yield record batches of what a statement about :attr:`rows` selects: counts, or a sample."""
+        return _guarded(self.title, self._driver.answers(statement.text, statement.columns))
+
+    def head(self, columns: Mapping[str, bool], n_rows: int) -> Any:
+        """Return about `n_rows` of the first rows, as an Arrow table."""
+        if not self.counts:
+            return super().head(columns, n_rows)
+        self.check(columns)
+        return arrow().Table.from_batches(list(self.answers(head_statement(self.rows, columns, _HEAD_ROWS))))
 
     @property
     def rows(self) -> str:
@@ -250,6 +257,10 @@ class _Driver(Protocol):
         """Yield the record batches of a query of these columns."""
         ...
 
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        """Yield the record batches of a query with few rows."""
+        ...
+
 
 def _driver(connection: Any) -> _Driver:
     library = _library(connection)
@@ -286,6 +297,9 @@ class _DuckDB:
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         yield from _arrow_reader(self._connection.sql(text), n_rows)
 
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        yield from self.batches(text, columns, _MAX_ANSWERS)
+
 
 class _Adbc:
     """A connection of ADBC, which has Arrow batches of its own size."""
@@ -305,6 +319,9 @@ class _Adbc:
         with self._connection.cursor() as cursor:
             cursor.execute(text)
             yield from cursor.fetch_record_batch()
+
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        yield from self.batches(text, columns, _MAX_ANSWERS)
 
 
 class _DbApi:
@@ -327,13 +344,19 @@ class _DbApi:
 
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         with self._transaction():
-            cursor = self._cursor()
-            try:
-                cursor.execute(text)
-                while rows := cursor.fetchmany(n_rows):
-                    yield self._batch(rows, columns, cursor.description, text)
-            finally:
-                cursor.close()
+            yield from self._fetched(self._cursor(), text, columns, n_rows)
+
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        """Not through a cursor of the server, for which PostgreSQL does not run queries in parallel."""
+        yield from self._fetched(self._connection.cursor(), text, columns, _MAX_ANSWERS)
+
+    def _fetched(self, cursor: Any, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        try:
+            cursor.execute(text)
+            while rows := cursor.fetchmany(n_rows):
+                yield self._batch(rows, columns, cursor.description, text)
+        finally:
+            cursor.close()
 
     def _transaction(self) -> Any:
         """Cursors of the server need one."""
