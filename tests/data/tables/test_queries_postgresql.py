@@ -120,6 +120,25 @@ def test_only_counts_and_samples_leave_the_database(server, metric):
     assert solution.value == pytest.approx(whole.value, abs=0.005)
 
 
+@pytest.mark.parametrize("driver", POSTGRES)
+def test_products_that_vanish(server, driver):
+    """Which are errors in PostgreSQL."""
+    eta = np.array([[1.0, 0, 0], [1e-320, 1.0, 0], [0.5, 1e-300, 0.5], [0.2, 0.3, 0.5], [0.0, 0.5, 0.5]] * 20)
+    labels, weight = CLASSES[np.arange(100) % 3], np.where(np.arange(100) % 2, 1e-120, 1.0)
+    losses = [Loss.from_tensor(-np.diag([1e-9, 1e-12, 1.0])), Loss.from_tensor(np.arange(9.0).reshape(3, 3) % 4 * 1e-9)]
+    memory = open_rows(RowSpec(eta, labels, weight))[1]
+    with connected(driver, server, oof=rows_of(eta, labels, CLASSES, w=pa.array(weight))) as connection:
+        rows = mw.Table(mw.Query(connection, "SELECT * FROM oof", copy=False), proba_prefix="p_")
+        source = open_rows(RowSpec(rows, "grade", "w"))[1]
+        for confusion in ("labels", "blended"):
+            one, other = (Counts(some, confusion).confusions(losses) for some in (memory, source))
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+        with psycopg.connect(address(server)) as writer:
+            writer.execute("UPDATE oof SET p_low = 1e308 WHERE id = 7")
+        with pytest.raises(ValueError, match=r"proba must sum to 1"):
+            mw.optimize(mw.Query(connection, "SELECT * FROM oof ORDER BY id", copy=False), "grade", "accuracy")
+
+
 def test_samples_are_stratified_and_unbiased(server):
     eta, labels, weight = draw(50_000)
     table = rows_of(eta, labels, CLASSES, w=pa.array(np.where(weight > 0.9, weight, 0)))

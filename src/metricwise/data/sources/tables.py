@@ -645,7 +645,8 @@ class TableChunks:
         place = dict(zip(output.classes, output.columns, strict=False))
         names = output.columns[:1] if output.single else [place[label] for label in classes]
         label = layout.targets[0].name if layout.targets else None
-        return self.table, CountedColumns(names, label, layout.weight), classes
+        kinds = set(map(str, self.table.head(dict.fromkeys(names, True), 1).schema.types))
+        return self.table, CountedColumns(names, label, layout.weight, kinds == {"float"}), classes
 
     def count_losses(
         self, losses: Sequence[Loss], expected: bool, link: LinkArrays | None = None, linked: bool = True

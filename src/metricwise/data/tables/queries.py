@@ -46,8 +46,9 @@ class Query(TableReader):
         Whether rows are written to a temporary file when they are read first, from which they are read in later passes.
         Then all passes see the same rows in the same order, whatever else is written to the database; for other rows,
         make another `Query`. False: the query is run in every pass; it must give the same rows in the same order, so
-        end it with ORDER BY where the database promises none. Then PostgreSQL counts within the database where that is
-        faster. By default rows are copied, except those of DuckDB, which reads as fast as files.
+        end it with ORDER BY where the database promises none. Then PostgreSQL checks, counts and samples rows of one
+        output within the database, in any order, and hardly ever sends all of them. By default rows are copied, except
+        those of DuckDB, which reads as fast as files.
 
     See Also
     --------
@@ -106,7 +107,7 @@ class Query(TableReader):
 
     @property
     def counts(self) -> bool:
-        """Whether decisions are counted within the database, which is faster than reading the rows in every pass."""
+        """Whether rows are checked, counted and sampled within the database, as far as its SQL is known to do so."""
         return self._driver.counts and not self.lasting
 
     def answers(self, statement: Statement) -> Iterator[Any]:
@@ -244,7 +245,7 @@ def _remove(path: str) -> None:
 
 
 class _Driver(Protocol):
-    """How a connection is asked; `counts`: whether counting in SQL is faster than reading rows."""
+    """How a connection is asked; `counts`: whether rows are counted in SQL."""
 
     title: str
     counts: bool

@@ -36,6 +36,7 @@ FloatArray = NDArray[np.float64]
 _MAX_CELLS = 1 << 12  # combinations of decisions that a statement may count
 _MAX_CLASSES = 64  # of one statement; some databases accept at most a hundred arguments
 _LARGEST_EXPONENT = 700.0  # exp(-700) is a normal number; smaller powers are an error in PostgreSQL
+_SMALLEST = 1e-200  # of probabilities; a product that vanishes is an error in PostgreSQL
 _NAME = "metricwise_"  # that names of what is computed begin with, so that they are not those of columns
 _HALF = 1 << 63  # what makes a signed number of 64 bits an unsigned one
 
@@ -50,11 +51,15 @@ class Statement:
 
 @dataclass(frozen=True)
 class CountedColumns:
-    """Columns of one output: probabilities in the order of the K classes or of the second of two, label and weight."""
+    """Columns of one output: probabilities in the order of the K classes or of the second of two, label and weight.
+
+    `single`: whether probabilities are in single precision, products of which with other numbers do not vanish.
+    """
 
     proba: Sequence[str]
     label: str | None
     weight: str | None
+    single: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -185,7 +190,7 @@ class LabelStatement:
         """Return the statement for rows, a subquery, whose probabilities sum to 1 up to a tolerance."""
         assert columns.label is not None
         eta = [_double(name) for name in columns.proba]
-        right = [f"{share} >= 0" for share in eta]
+        right = [f"{share} >= 0 AND {share} <= 2" for share in eta]
         total = f"ABS({' + '.join(eta)} - 1) <= {tolerance!r}"
         right.append(f"{eta[0]} <= 1" if len(eta) == 1 else total)  # NaN is above all numbers
         label = quoted(columns.label)
@@ -353,6 +358,8 @@ class _Layers:
         named = {name: name for name in label}
         named |= {} if columns.weight is None else {cls.weight: _double(columns.weight)}
         doubles = [_double(name) for name in columns.proba]
+        if not columns.single:
+            doubles = [f"CASE WHEN {share} < {_number(_SMALLEST)} THEN 0 ELSE {share} END" for share in doubles]
         named |= dict(zip(eta, doubles if len(doubles) == k else [f"1 - {doubles[0]}", doubles[0]], strict=True))
         text = f"(SELECT {_named(named)} FROM {rows}{columns.observed} OFFSET 0) {_NAME}read"
         if link is None:
