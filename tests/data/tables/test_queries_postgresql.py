@@ -121,6 +121,33 @@ def test_only_counts_and_samples_leave_the_database(server, metric):
 
 
 @pytest.mark.parametrize("driver", POSTGRES)
+def test_rows_that_are_sent_and_those_that_are_not_give_one_answer(server, driver):
+    """Of few rows, samples are all of them: answers are those of memory."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 4000).astype(np.float32)
+    y = (rng.random(4000) < p).astype(int)
+    group, second = np.array(["a", "b"])[rng.integers(0, 2, 4000)], (rng.random(4000) < 0.3).astype(int)
+    table = pa.table({"id": np.arange(4000), "p": p, "q": 1 - p, "y": y, "z": second, "g": group})
+    text = "SELECT * FROM sent ORDER BY id"
+    with connected(driver, server, sent=table) as connection:
+        single = mw.Table(mw.Query(connection, text, copy=False), proba="p")
+        solution, whole = mw.optimize(single, "y", "f1"), mw.optimize(p, y, "f1")
+        assert solution.value == pytest.approx(whole.value, abs=1e-12)
+        np.testing.assert_array_equal(solution.rule.predict(p), whole.rule.predict(p))
+        rows = mw.evaluate(solution.rule, single, "y", "f1")
+        assert str(rows) == str(mw.evaluate(whole.rule, p, y, "f1"))
+        several = mw.Table(mw.Query(connection, text, copy=False), proba=["p", "q"])
+        both = mw.optimize(several, ["y", "z"], "f1", average="macro")
+        outputs = mw.optimize(np.stack([p, 1 - p], axis=1), np.stack([y, second], axis=1), "f1", average="macro")
+        assert both.value == pytest.approx(outputs.value, abs=1e-12)
+        known = {"subject_to": "demographic_parity <= 0.2"}
+        fair = mw.optimize(single, "y", "accuracy", sensitive_features="g", **known)
+        assert fair.value == pytest.approx(
+            mw.optimize(p, y, "accuracy", sensitive_features=group, **known).value, abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
 def test_products_that_vanish(server, driver):
     """Which are errors in PostgreSQL."""
     eta = np.array([[1.0, 0, 0], [1e-320, 1.0, 0], [0.5, 1e-300, 0.5], [0.2, 0.3, 0.5], [0.0, 0.5, 0.5]] * 20)
