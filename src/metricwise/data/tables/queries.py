@@ -11,7 +11,8 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
+from functools import cached_property
 from numbers import Number
 from typing import Any, Protocol
 
@@ -108,7 +109,8 @@ class Query(TableReader):
     @property
     def counts(self) -> bool:
         """Whether rows are checked, counted and sampled within the database, as far as its SQL is known to do so."""
-        return self._driver.counts and not self.lasting
+        with _one_error(self.title):
+            return not self.lasting and self._driver.counts
 
     def answers(self, statement: Statement) -> Iterator[Any]:
         """Yield record batches of what a statement about :attr:`rows` selects: counts, or a sample."""
@@ -248,7 +250,9 @@ class _Driver(Protocol):
     """How a connection is asked; `counts`: whether rows are counted in SQL."""
 
     title: str
-    counts: bool
+
+    @property
+    def counts(self) -> bool: ...
 
     def names(self, text: str) -> Sequence[str]:
         """Return the names of the columns of a query without rows."""
@@ -283,6 +287,13 @@ def _arrow_reader(result: Any, n_rows: int) -> Any:
     return read(n_rows)
 
 
+def _has_hash(connection: Any) -> bool:
+    """Whether a server that speaks PostgreSQL's protocol has the hash that samples are drawn by."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SELECT COUNT(*) FROM pg_catalog.pg_proc WHERE proname = 'hashint8extended'")
+        return bool(cursor.fetchone()[0])
+
+
 class _DuckDB:
     """A connection of DuckDB, which is in this process and has Arrow batches."""
 
@@ -309,7 +320,11 @@ class _Adbc:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self.counts = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+
+    @cached_property
+    def counts(self) -> bool:
+        is_postgres = self._connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+        return is_postgres and _has_hash(self._connection)
 
     def names(self, text: str) -> Sequence[str]:
         with self._connection.cursor() as cursor:
@@ -332,8 +347,11 @@ class _DbApi:
 
     def __init__(self, connection: Any, library: str) -> None:
         self._connection, self._library = connection, library
-        self.counts = library in _SERVER_CURSORS
         self._types: dict[tuple[str, bool], Any] = {}
+
+    @cached_property
+    def counts(self) -> bool:
+        return self._library in _SERVER_CURSORS and _has_hash(self._connection)
 
     def names(self, text: str) -> Sequence[str]:
         cursor = self._connection.cursor()
