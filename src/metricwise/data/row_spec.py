@@ -327,6 +327,9 @@ class RowReader(Protocol):
     @property
     def partition(self) -> Any: ...
 
+    @property
+    def counts_rows(self) -> bool: ...
+
     def rows(self, piece: Piece, start: int = 0, *, check: bool = True) -> Rows:
         """Read a piece that begins at row `start`; `check` is False if its numbers have been checked before."""
         ...

@@ -207,17 +207,18 @@ class Counts:
         return self._counted([self._argmax])[:, 0]
 
     def _counted(self, losses: Sequence[Loss]) -> FloatArray:
-        counted = self._counted_there(losses) if self.link is None else None
+        counted = self._counted_there(losses, self._kinds)
         return self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds)) if counted is None else counted
 
-    def _counted_there(self, losses: Sequence[Loss]) -> FloatArray | None:
-        """Sums (1, R, M, K, D), not behind a link, that the source counts without its rows, as a database; or None."""
+    def _counted_there(self, losses: Sequence[Loss], kinds: Sequence[_Kind], linked: bool = True) -> FloatArray | None:
+        """Sums (kinds, R, M, K, D) that the source counts without its rows, as a database; None where it does not."""
         count = getattr(self.source, "count_losses", None)
-        reweighted = self._expects and self.prior is not None
-        if count is None or len(self._kinds) > 1 or reweighted or self._decisions is not None:
+        expects = any(kind.expected for kind in kinds)
+        if count is None or (expects and self.prior is not None) or self._decisions is not None:
             return None
-        counted = count(losses, self._expects)
-        return None if counted is None else counted[None]
+        link = None if self.link is None or not (linked or expects) else self.link.arrays
+        counted = count(losses, expects, link, linked)
+        return None if counted is None else np.stack([counted[int(kind.expected)] for kind in kinds])
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -265,13 +266,14 @@ class Counts:
         """
         if linked or self.link is None:
             sums = self._linked_sums(losses)
-        elif self.confusion == "labels":
-            counted = self._counted_there(losses)
-            if counted is None:
-                counted = self.source.reduce(lambda rows: self._sums(rows, losses, self._kinds))
-            sums = counted
         else:
-            sums = self.source.reduce(lambda rows: self._decided_sums(rows, losses))
+            counted = self._counted_there(losses, self._kinds, linked=False)
+            if counted is not None:
+                sums = counted
+            elif self.confusion == "labels":
+                sums = self.source.reduce(lambda rows: self._sums(rows, losses, self._kinds))
+            else:
+                sums = self.source.reduce(lambda rows: self._decided_sums(rows, losses))
         sums *= self._factor[:, None, :, :, None]
         return self._square(self._mixed(sums))
 
@@ -280,7 +282,8 @@ class Counts:
         kinds = self._kinds
         labels = next((q for q, kind in enumerate(kinds) if not kind.expected), len(kinds))
         counted = kinds if labels < len(kinds) else (*kinds, *judge._kinds)
-        sums = self._prepared.reduce(lambda rows: self._sums(rows, losses, counted))
+        there = self._counted_there(losses, counted)
+        sums = self._prepared.reduce(lambda rows: self._sums(rows, losses, counted)) if there is None else there
         judged = sums[labels : labels + 1] * judge._factor[:, None, :, :, None]
         aim = sums[: len(kinds)] * self._factor[:, None, :, :, None]
         return self._square(self._mixed(aim)), self._square(judge._mixed(judged))

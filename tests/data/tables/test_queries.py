@@ -21,6 +21,7 @@ from metricwise.data.row_spec import RowSpec
 from metricwise.data.tables import queries, reading
 from metricwise.data.tables.reading import open_table
 from metricwise.oracles.counts import Counts
+from metricwise.rules import TemperatureScaling
 
 RECIPE = {"confusion": "labels", "recalibrate": False}
 CLASSES = np.array(["high", "low", "mid"])
@@ -202,47 +203,101 @@ def test_a_disk_without_room_for_a_copy(monkeypatch):
 # -------------------------------------------------------------------------------------------- counts in the database
 
 
-@pytest.mark.parametrize("confusion", ["labels", "expected"])
+@pytest.mark.parametrize("confusion", ["labels", "expected", "blended"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("labelled", [False, True])
 def test_counts_of_a_database_are_those_of_memory(confusion, weighted, labelled):
     """DuckDB, which is read by default, counts too; probabilities are rounded, so that decisions tie."""
+    if confusion != "expected" and not labelled:
+        return
     eta, y = worlds.multiclass(3000, [0.4, 0.7, 1.0], sharpen=2)
     eta = eta.round(1).astype(np.float32)
     eta[:, 2] = 1 - eta[:, 0] - eta[:, 1]
     eta = eta.clip(0, None)
     rng = np.random.default_rng(0)
     labels = np.where(rng.random(len(y)) < 0.1, None, CLASSES[y])
-    weight = rng.integers(1, 4, len(y)) / 3
+    weight = rng.integers(0, 4, len(y)) / 3
     table = rows_of(eta, labels, CLASSES, w=pa.array(weight))
-    losses = [Loss.argmax(3), Loss.from_tensor(-np.diag([1.0, 2.0, 0.3]))]
+    weights = [Loss.from_tensor(-np.diag(rng.random(3))) for _ in range(9)]  # of more than one statement
+    offset = Loss(diagonal=-rng.random((1, 3)), offset=-rng.random((1, 3)) / 5)
+    losses = [Loss.argmax(3), Loss.from_tensor(-np.diag([1.0, 2.0, 0.3])), *weights, offset]
+    losses.append(Loss.from_tensor(rng.random((3, 3)) - 2 * np.eye(3)))
     options = {"classes": list(CLASSES)} if not labelled else {}
     target, w = "grade" if labelled else None, "w" if weighted else None
-    if confusion == "labels" and not labelled:
-        return
     _, memory = open_rows(RowSpec(eta, labels if labelled else None, weight if weighted else None, **options))
     with connected("duckdb", oof=table) as connection:
-        query = mw.Query(connection, SELECT, copy=False)
-        spec = RowSpec(mw.Table(query, proba_prefix="p_"), target, w, **options)
-        _, source = open_rows(spec)
-        assert source.count_losses(losses, confusion == "expected") is None
-        query._driver.counts = True
-        assert source.count_losses([*losses, losses[0]], confusion == "expected") is None  # of so many it is slower
-        assert source.count_losses([Loss(full=np.ones((1, 3, 3)))], confusion == "expected") is None
+        _, source = open_rows(RowSpec(counting(connection), target, w, **options))
         before = source.passes.entries
-        assert source.count_losses(losses, confusion == "expected").shape == (2, 1, 3, 3)
+        assert source.count_losses(losses, confusion == "expected").shape == (2, len(losses), 1, 3, 3)
         assert source.passes.entries == before + 3000
-        for asked in (losses[:1], losses[1:], losses):
-            one, other = (Counts(rows, confusion).confusions(asked) for rows in (memory, source))
-            if confusion == "labels" and not weighted:
-                np.testing.assert_array_equal(one, other)
-            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+        link = TemperatureScaling(np.full(1, 0.7), np.linspace(0, 0.5, 3)[None])
+        for asked in (losses[:1], losses[1:2], losses):
+            for behind, linked in ((None, True), (link, True), (link, False)):
+                if behind is not None and linked:
+                    asked = losses[1:2]  # without ties, which are broken by the last bit of a power
+                one, other = (Counts(rows, confusion, behind).confusions(asked, linked) for rows in (memory, source))
+                if confusion == "labels" and not weighted and behind is None:
+                    np.testing.assert_array_equal(one, other)
+                np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+        if labelled:
+            judges = Counts(memory), Counts(source)
+            both = [Counts(judge.source, confusion).confusions_beside(judge, losses) for judge in judges]
+            np.testing.assert_allclose(*both, rtol=1e-12, atol=1e-15)
+            for name in ("class_weights", "class_rows"):
+                np.testing.assert_allclose(getattr(memory, name), getattr(source, name), rtol=1e-12)
         changed = Counts(source.map(lambda rows: rows), confusion).confusions(losses)
-        np.testing.assert_allclose(changed, other, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(changed, Counts(memory, confusion).confusions(losses), rtol=1e-12, atol=1e-13)
+        steep = TemperatureScaling(np.full(1, 60.0), np.zeros((1, 3)))  # whose powers vanish
+        assert source.count_losses(losses, True, steep.arrays) is None
         if labelled and confusion == "labels":
             connection.execute("UPDATE oof SET grade = 'new' WHERE id = 7")
             with pytest.raises(RuntimeError, match=r"labels must be the same in every pass, got the new one 'new'"):
                 source.count_losses(losses, False)
+
+
+def counting(connection, **options):
+    """A query of DuckDB that counts as those of PostgreSQL do."""
+    query = mw.Query(connection, SELECT, copy=False)
+    query._driver = SimpleNamespace(
+        counts=True, title="DuckDB", batches=query._driver.batches, answers=query._driver.answers
+    )
+    return mw.Table(query, **(options or {"proba_prefix": "p_"}))
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], [False, True]])
+def test_counts_of_a_single_column(classes):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 2000).astype(np.float32)
+    y = np.array(classes)[(rng.random(2000) < p).astype(int)]
+    memory = open_rows(RowSpec(p, y, pos_label=classes[1]))[1]
+    with connected("duckdb", oof=pa.table({"id": np.arange(2000), "p": p, "y": y})) as connection:
+        source = open_rows(RowSpec(counting(connection, proba="p"), "y", pos_label=classes[1]))[1]
+        losses = [Loss.argmax(2), *(Loss.from_tensor([[0.0, t], [1 - t, 0.0]]) for t in (0.1, 0.25, 0.7))]
+        link = TemperatureScaling(np.full(1, 0.7), np.array([[0.0, 0.4]]))
+        for confusion, behind in (("labels", None), ("blended", None), ("blended", link)):
+            one, other = (Counts(rows, confusion, behind).confusions(losses) for rows in (memory, source))
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+        places = np.array([0, 7, 8, 1999])
+        assert source.take(places).proba.positive_column(0).tolist() == p[places].tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("p_low = 0.9, p_mid = 0.9", r"sum to 1 over the classes.*in row 7"),
+        ("p_low = 'NaN'", r"finite, got NaN or infinity in row 7"),
+        ("p_low = NULL", r"finite, got NaN or infinity in row 7"),
+        ("p_low = -p_low", r"non-negative, got .* in row 7"),
+        ("w = -1", r"sample_weight must be non-negative"),
+    ],
+)
+def test_rows_that_a_database_finds_to_be_no_probabilities(change, message):
+    eta, y = draw()
+    table = rows_of(eta, CLASSES[y], CLASSES, w=pa.array(np.ones(len(y))))
+    with connected("duckdb", oof=table) as connection:
+        connection.execute(f"UPDATE oof SET {change} WHERE id = 7")
+        with pytest.raises(ValueError, match=message):
+            mw.optimize(counting(connection), "grade", "accuracy", sample_weight="w")
 
 
 # --------------------------------------------------------------------------------------------------------------- types

@@ -249,12 +249,21 @@ class SourceBase(ABC):
     @cached_property
     def class_weights(self) -> FloatArray:
         """Weight of the labels of each class of each output, of shape (M, K)."""
-        return self.map_reduce(Rows.tally, operator.add)
+        counted = self._label_counts
+        return self.map_reduce(Rows.tally, operator.add) if counted is None else counted[0]
 
     @cached_property
     def class_rows(self) -> FloatArray:
         """Rows of positive weight that show each class of each output, (M, K); of a sample, what they stand for."""
-        return self.map_reduce(_present, operator.add) if self.weighted else self.class_weights
+        if not self.weighted:
+            return self.class_weights
+        counted = self._label_counts
+        return self.map_reduce(_present, operator.add) if counted is None else counted[1]
+
+    @property
+    def _label_counts(self) -> tuple[FloatArray, FloatArray] | None:
+        """Weights of labels, and rows of positive weight, by class (M, K), if they are counted where they are."""
+        return None
 
     def sample(self, n_rows: int, seed: int = 0) -> Rows:
         """Return about `n_rows` rows in memory, stratified by class and reweighted; all rows if there are no more."""
@@ -278,6 +287,9 @@ class SourceBase(ABC):
             strata = replace(
                 strata, size=self.map_reduce(lambda rows: strata.count(_stratum(strata, rows)), operator.add)
             )
+        sampled = None if strata.place is not None else self._drawn_there(strata, n_rows, seed)
+        if sampled is not None:
+            return sampled
         find = self._find(strata, seed)
 
         def below(keys: KeyArray) -> Found:
@@ -294,12 +306,38 @@ class SourceBase(ABC):
             )
         return taken.sampled(slice(None), drawn.frequency)
 
+    def _drawn_there(self, strata: Strata, n_rows: int, seed: int) -> Rows | None:
+        """Return a sample that is drawn where rows are; None where they must be read."""
+        low = self._low_there
+        if low is None:
+            return None
+        met: list[tuple[IntArray, Rows]] = []
+
+        def below(keys: KeyArray) -> Found:
+            places, numbers, rows = low(keys, seed)
+            met.append((places, rows))
+            return places, numbers, _stratum(strata, rows)
+
+        drawn = strata.draw(n_rows, below)
+        places, rows = met[-1]
+        return rows.take(np.searchsorted(places, drawn.rows)).sampled(slice(None), drawn.frequency)
+
+    @property
+    def _low_there(self) -> Callable[[KeyArray, int], tuple[IntArray, KeyArray, Rows]] | None:
+        """Return how rows of keys below those of their class are drawn where they are, with places and keys, if so.
+
+        By keys (K + 1,), that of rows which show no class first, and a seed.
+        """
+        return None
+
     @cached_property
     def _shown(self) -> FloatArray:
         """Rows of positive weight by the class that they show, (M, K)."""
         if not self.weighted:
             return self.class_weights
-        width = self.schema.width
+        counted, width = self._label_counts, self.schema.width
+        if counted is not None:
+            return counted[1]
         return self.map_reduce(lambda rows: count_rows(_codes(rows), rows.weight, width), operator.add)
 
     def _find(self, strata: Strata, seed: int) -> Callable[[Rows, KeyArray], Found]:

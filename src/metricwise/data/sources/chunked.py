@@ -17,13 +17,14 @@ from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...core.rows import Rows
 from ...core.schema import Schema
-from ...kernels import work_alone
+from ...kernels import LinkArrays, work_alone
 from .base import LazySource, Passes, changed, join_rows
 
 __all__ = ["ChunkedSource", "Chunks"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+KeyArray = NDArray[np.uint64]
 T = TypeVar("T")
 Read = Callable[[], Rows]
 
@@ -151,19 +152,52 @@ class ChunkedSource(LazySource):
         """Ask several chunks at a time while the next are read, and add up in order."""
         return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), self._reads()))
 
-    def count_losses(self, losses: Sequence[Loss], expected: bool) -> FloatArray | None:
-        """Return sums of weights (R, M, K, K) by label, or expected, and by decision: one pass.
+    def _there(self, name: str) -> Any:
+        """What chunks that are counted where they are have by this name; None where rows must be read.
 
-        None where rows must be read to be counted: only databases count, and only rows that have not been changed.
+        Only databases count, and only rows that have not been changed.
         """
-        count = getattr(self.chunks, "count_losses", None)
-        counted: FloatArray | None = None if count is None or self.changes else count(losses, expected)
+        return None if self.changes else getattr(self.chunks, name, None)
+
+    def count_losses(
+        self, losses: Sequence[Loss], expected: bool, link: LinkArrays | None = None, linked: bool = True
+    ) -> FloatArray | None:
+        """Return sums of weights (2, R, M, K, K) by label and by expected label, and by decision: one pass.
+
+        None where rows must be read to be counted.
+
+        Parameters
+        ----------
+        losses : sequence of R Loss
+        expected : bool
+            Whether expected labels are counted; otherwise their sums are 0.
+        link : LinkArrays, optional
+            Of probabilities, which are counted behind it.
+        linked : bool, default=True
+            Whether they are decided behind it as well.
+        """
+        count = self._there("count_losses")
+        counted: FloatArray | None = None if count is None else count(losses, expected, link, linked)
         if counted is not None:
             self.passes.add(self.n_rows * self.schema.n_outputs)
         return counted
 
+    @property
+    def _label_counts(self) -> tuple[FloatArray, FloatArray] | None:
+        counts: tuple[FloatArray, FloatArray] | None = self._there("label_counts")
+        return counts
+
+    @property
+    def _low_there(self) -> Callable[[KeyArray, int], tuple[IntArray, KeyArray, Rows]] | None:
+        low: Callable[[KeyArray, int], tuple[IntArray, KeyArray, Rows]] | None = self._there("low")
+        return low
+
     def take(self, rows: IntArray) -> Rows:
         """Return the rows at ascending positions, in memory."""
+        select = self._there("take")
+        selected: Rows | None = None if select is None else select(rows)
+        if selected is not None:
+            return selected
         parts = []
         for read in self._reads():
             chunk = changed(read(), self.changes)

@@ -7,9 +7,9 @@ batches come from.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...core.labels import python_labels
 from ...core.losses import Loss
 from ...core.rows import Rows
 from ...core.schema import Schema
-from ...kernels import code_type
+from ...kernels import LinkArrays, code_type
 from ..arrays import PieceReader
 from ..columns import (
     OutputLabels,
@@ -34,11 +34,22 @@ from ..columns import (
     tables_of_columns,
 )
 from ..labels import Labels
+from ..probabilities import sum_tolerance
 from ..row_spec import Piece, ReadHead, RowReader, RowSpec
 from ..sensitive import Partition, partition_of
+from ..tables.formats import arrow
 from ..tables.queries import Query
-from ..tables.query_counts import CountedColumns, CountStatement
+from ..tables.query_counts import (
+    CountedColumns,
+    CountStatement,
+    LabelStatement,
+    SampleStatement,
+    distinct_statement,
+    has_literal,
+    positions_statement,
+)
 from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
+from .base import join_rows
 from .chunked import ChunkedSource, Read
 
 __all__ = [
@@ -65,6 +76,9 @@ _MAX_LABELS = 10_000  # distinct ones of a column
 _TRIAL_SHARE = 16  # the first batch, which shows the bytes of a row, is smaller by this factor
 _MAX_COUNTED_GROUPS = 1 << 16  # combinations of features that have a place each, whether they occur or not
 _ITEM_BYTES = 256  # of a change along a line, with the arrays made of it
+_MIN_SELECTED, _MAX_PLACES = 4, 1 << 17  # of so many rows a database selects one; positions of one statement
+
+KeyArray = NDArray[np.uint64]
 
 
 def read_table_source(table: Table, spec: RowSpec, read_head: ReadHead) -> ChunkedSource:
@@ -111,7 +125,7 @@ def read_layout(
     columns, declared = _fitted_columns(opened, table, targets, spec, others)
     numbers = dict.fromkeys((name for output in columns for name in output.columns), True)
     numbers |= {} if weight is None else {weight: True}
-    batch = next(opened.batches(numbers, batch_rows(8 * len(numbers), table.memory_limit // _TRIAL_SHARE)))
+    batch = opened.head(numbers, batch_rows(8 * len(numbers), table.memory_limit // _TRIAL_SHARE))
     first = check_numbers(batch.slice(0, 1), opened.title)
     proba, labels, classes = _head(first, columns, targets, declared, isinstance(y, (list, tuple)))
     singles = [output.classes[1] if output.single else None for output in columns]
@@ -289,13 +303,32 @@ def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tup
     """Return the number of rows, and the labels that occur in some columns, reading these columns only."""
     n_rows, counters = 0, [DistinctLabels(name, reader.title) for name in names]
     columns = dict.fromkeys(names or reader.names[:1], False)
-    for batch in reader.batches(columns, batch_rows(8 * len(columns), memory_limit)):
-        n_rows += batch.num_rows
-        for counter in counters:
-            counter.add(batch.column(counter.name))
+    if isinstance(reader, Query) and reader.counts:
+        reader.check(names)
+        n_rows = _survey_there(reader, counters)
+    else:
+        for batch in reader.batches(columns, batch_rows(8 * len(columns), memory_limit)):
+            n_rows += batch.num_rows
+            for counter in counters:
+                counter.add(batch.column(counter.name))
     if n_rows == 0:
         raise InvalidParameter("", problem="the table must have at least one row, got none", owner=reader.title)
     return n_rows, [counter.target(reader.has_texts) for counter in counters]
+
+
+def _survey_there(query: Query, counters: Sequence[DistinctLabels]) -> int:
+    """Add the distinct values of columns of a query, by its database, and return the number of rows."""
+    n_rows = 0
+    some: Sequence[DistinctLabels | None] = counters or [None]
+    for counter in some:
+        name = None if counter is None else counter.name
+        statement, n_rows = distinct_statement(query.rows, name, _MAX_LABELS + 2), 0
+        for batch in query.answers(statement):
+            table = arrow().Table.from_batches([batch])
+            if counter is not None:
+                counter.add(table.column(counter.name))
+            n_rows += int(sum(table.column(list(statement.columns)[-1]).to_pylist()))
+    return n_rows
 
 
 class DistinctLabels:
@@ -614,18 +647,84 @@ class TableChunks:
         """Whether rows have weights."""
         return self.layout.weight is not None
 
-    def count_losses(self, losses: Sequence[Loss], expected: bool) -> NDArray[np.float64] | None:
-        """Return sums (R, 1, K, K) that a database counts itself; see :meth:`ChunkedSource.count_losses`."""
+    @cached_property
+    def _counted(self) -> tuple[Query, CountedColumns, list[Any]] | None:
+        """The query whose database counts, the columns of its single output, and its classes; None: rows are read."""
         schema, layout = self.layout.reader.schema, self.layout
-        plain = not (schema.normalize or schema.multioutput or schema.input.is_logits or layout.proba[0].single)
-        if not (isinstance(self.table, Query) and self.table.counts and plain and schema.width > 2):
+        plain = not (schema.normalize or schema.multioutput or schema.input.is_logits)
+        if not (isinstance(self.table, Query) and self.table.counts and plain):
             return None
-        place = dict(zip(layout.proba[0].classes, layout.proba[0].columns, strict=True))
-        classes = arrow_labels(schema.classes[0])
+        (output,), classes = layout.proba, arrow_labels(schema.classes[0])
+        place = dict(zip(output.classes, output.columns, strict=False))
+        names = output.columns[:1] if output.single else [place[label] for label in classes]
         label = layout.targets[0].name if layout.targets else None
-        columns = CountedColumns([place[c] for c in classes], label, layout.weight)
-        statement = CountStatement.of(self.table.rows, columns, losses, expected)
-        return None if statement is None else statement.read(self.table.counted(statement), classes)[:, None]
+        kinds = set(map(str, self.table.head(dict.fromkeys(names, True), 1).schema.types))
+        return self.table, CountedColumns(names, label, layout.weight, kinds == {"float"}), classes
+
+    def count_losses(
+        self, losses: Sequence[Loss], expected: bool, link: LinkArrays | None = None, linked: bool = True
+    ) -> NDArray[np.float64] | None:
+        """Return sums (2, R, 1, K, K) that a database counts itself; see :meth:`ChunkedSource.count_losses`."""
+        if self._counted is None:
+            return None
+        query, columns, classes = self._counted
+        statements = CountStatement.of(query.rows, columns, losses, expected=expected, link=link, linked=linked)
+        if statements is None:
+            return None
+        sums = [one.read(query.answers(one.statement), classes) for one in statements]
+        return np.concatenate([np.stack(both) for both in sums], axis=1)[:, :, None]
+
+    @cached_property
+    def label_counts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Weights and rows of positive weight by class, (1, K), by a database; None also if some rows are refused."""
+        if self._counted is None or not self.labelled or self.layout.reader.counts_rows:
+            return None
+        query, columns, classes = self._counted
+        statement = LabelStatement.of(query.rows, columns, sum_tolerance(len(columns.proba)))
+        weights, rows, n_rows, n_wrong = statement.read(query.answers(statement.statement), classes)
+        self._check_number(n_rows)
+        return None if n_wrong else (weights, rows)
+
+    def take(self, places: NDArray[np.intp]) -> Rows | None:
+        """Return the rows at a few ascending positions, which a database selects; None: they must be searched for."""
+        if self._counted is None or len(places) * _MIN_SELECTED > self.n_rows or len(places) > _MAX_PLACES:
+            return None
+        statement = positions_statement(self._counted[0].rows, self.layout.columns, map(int, places))
+        rows = [self._rows(batch) for batch in self._counted[0].answers(statement)]
+        return join_rows(rows) if rows else None
+
+    @property
+    def low(self) -> Callable[[KeyArray, int], tuple[NDArray[np.intp], KeyArray, Rows]] | None:
+        """How a database draws rows of low keys; None: they must be read. See :class:`SampleStatement`."""
+        if self._counted is None or not all(map(has_literal, self._counted[2])):
+            return None
+        return self._low_rows
+
+    def _low_rows(self, below: KeyArray, seed: int) -> tuple[NDArray[np.intp], KeyArray, Rows]:
+        """Return rows of keys below those of their class, with their places and keys, in the order of places."""
+        assert self._counted is not None
+        query, columns, classes = self._counted
+        drawn = SampleStatement.of(query.rows, self.layout.columns, columns, classes, below, seed)
+        parts = [(*drawn.read(batch), self._rows(batch)) for batch in query.answers(drawn.statement)]
+        if not parts:
+            some = self._rows(self.table.head(self.layout.columns, 1))
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.uint64), some.take(slice(0, 0))
+        places, keys, rows = zip(*parts, strict=True)
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return np.concatenate(places)[order], np.concatenate(keys)[order], join_rows(rows).take(order)
+
+    def _rows(self, batch: Any) -> Rows:
+        """Read what a database has selected."""
+        table = batch if isinstance(batch, arrow().Table) else arrow().Table.from_batches([batch])
+        return self.layout.rows(table, 0, check=True)
+
+    def _check_number(self, n_rows: int) -> None:
+        """Refuse another number of rows than there were at first."""
+        if n_rows != self.n_rows:
+            raise RuntimeError(
+                f"{self.table.title}: the number of rows must not change, got {self.n_rows} at first and "
+                f"{n_rows} in a later pass."
+            )
 
     def reads(self) -> Iterator[Read]:
         """Yield what makes rows of each batch."""
@@ -633,10 +732,6 @@ class TableChunks:
         for batch in self.table.batches(self.layout.columns, self.n_batch):
             yield partial(self.layout.rows, batch, start, check)
             start += batch.num_rows
-        if start != self.n_rows:
-            raise RuntimeError(
-                f"{self.table.title}: the number of rows must not change, got {self.n_rows} at first and "
-                f"{start} in a later pass."
-            )
+        self._check_number(start)
         if self.table.lasting:
             vars(self)["_checked"] = True

@@ -11,19 +11,21 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
+from functools import cached_property
 from numbers import Number
 from typing import Any, Protocol
 
 from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..columns import few
 from .formats import arrow
-from .query_counts import CountStatement, quoted
+from .query_counts import Statement, head_statement, quoted
 from .reading import TableReader, check_distinct
 
 __all__ = ["Query", "Relation", "is_relation"]
 
-_MAX_COUNTS = 1 << 12  # of a confusion, that are fetched at a time
+_HEAD_ROWS = 16  # that say what a row takes
+_MAX_ANSWERS = 1 << 16  # rows of an answer that are fetched at a time
 _ROWS_NAME = "metricwise_rows"  # of the query within those that are run
 _SERVER_CURSORS = ("psycopg", "psycopg2")  # drivers whose cursors fetch all rows at once, unless they have a name
 
@@ -45,8 +47,9 @@ class Query(TableReader):
         Whether rows are written to a temporary file when they are read first, from which they are read in later passes.
         Then all passes see the same rows in the same order, whatever else is written to the database; for other rows,
         make another `Query`. False: the query is run in every pass; it must give the same rows in the same order, so
-        end it with ORDER BY where the database promises none. Then PostgreSQL counts within the database where that is
-        faster. By default rows are copied, except those of DuckDB, which reads as fast as files.
+        end it with ORDER BY where the database promises none. Then PostgreSQL checks, counts and samples rows of one
+        output within the database, in any order, and hardly ever sends all of them. By default rows are copied, except
+        those of DuckDB, which reads as fast as files.
 
     See Also
     --------
@@ -105,13 +108,20 @@ class Query(TableReader):
 
     @property
     def counts(self) -> bool:
-        """Whether decisions are counted within the database, which is faster than reading the rows in every pass."""
-        return self._driver.counts and not self.lasting
+        """Whether rows are checked, counted and sampled within the database, as far as its SQL is known to do so."""
+        with _one_error(self.title):
+            return not self.lasting and self._driver.counts
 
-    def counted(self, statement: CountStatement) -> Iterator[Any]:
-        """Yield record batches of what a statement about :attr:`rows` selects."""
-        columns = {name: name in statement.sums for name in statement.names}
-        return _guarded(self.title, self._driver.batches(statement.text, columns, _MAX_COUNTS))
+    def answers(self, statement: Statement) -> Iterator[Any]:
+        """Yield record batches of what a statement about :attr:`rows` selects: counts, or a sample."""
+        return _guarded(self.title, self._driver.answers(statement.text, statement.columns))
+
+    def head(self, columns: Mapping[str, bool], n_rows: int) -> Any:
+        """Return about `n_rows` of the first rows, as an Arrow table."""
+        if not self.counts:
+            return super().head(columns, n_rows)
+        self.check(columns)
+        return arrow().Table.from_batches(list(self.answers(head_statement(self.rows, columns, _HEAD_ROWS))))
 
     @property
     def rows(self) -> str:
@@ -237,10 +247,12 @@ def _remove(path: str) -> None:
 
 
 class _Driver(Protocol):
-    """How a connection is asked; `counts`: whether counting in SQL is faster than reading rows."""
+    """How a connection is asked; `counts`: whether rows are counted in SQL."""
 
     title: str
-    counts: bool
+
+    @property
+    def counts(self) -> bool: ...
 
     def names(self, text: str) -> Sequence[str]:
         """Return the names of the columns of a query without rows."""
@@ -248,6 +260,10 @@ class _Driver(Protocol):
 
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         """Yield the record batches of a query of these columns."""
+        ...
+
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        """Yield the record batches of a query with few rows."""
         ...
 
 
@@ -271,6 +287,13 @@ def _arrow_reader(result: Any, n_rows: int) -> Any:
     return read(n_rows)
 
 
+def _has_hash(connection: Any) -> bool:
+    """Whether a server that speaks PostgreSQL's protocol has the hash that samples are drawn by."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SELECT COUNT(*) FROM pg_catalog.pg_proc WHERE proname = 'hashint8extended'")
+        return bool(cursor.fetchone()[0])
+
+
 class _DuckDB:
     """A connection of DuckDB, which is in this process and has Arrow batches."""
 
@@ -286,6 +309,9 @@ class _DuckDB:
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         yield from _arrow_reader(self._connection.sql(text), n_rows)
 
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        yield from self.batches(text, columns, _MAX_ANSWERS)
+
 
 class _Adbc:
     """A connection of ADBC, which has Arrow batches of its own size."""
@@ -294,7 +320,11 @@ class _Adbc:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self.counts = connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+
+    @cached_property
+    def counts(self) -> bool:
+        is_postgres = self._connection.adbc_get_info().get("vendor_name") == "PostgreSQL"
+        return is_postgres and _has_hash(self._connection)
 
     def names(self, text: str) -> Sequence[str]:
         with self._connection.cursor() as cursor:
@@ -306,6 +336,9 @@ class _Adbc:
             cursor.execute(text)
             yield from cursor.fetch_record_batch()
 
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        yield from self.batches(text, columns, _MAX_ANSWERS)
+
 
 class _DbApi:
     """A connection of DB-API, which has rows as tuples."""
@@ -314,8 +347,11 @@ class _DbApi:
 
     def __init__(self, connection: Any, library: str) -> None:
         self._connection, self._library = connection, library
-        self.counts = library in _SERVER_CURSORS
         self._types: dict[tuple[str, bool], Any] = {}
+
+    @cached_property
+    def counts(self) -> bool:
+        return self._library in _SERVER_CURSORS and _has_hash(self._connection)
 
     def names(self, text: str) -> Sequence[str]:
         cursor = self._connection.cursor()
@@ -327,13 +363,19 @@ class _DbApi:
 
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         with self._transaction():
-            cursor = self._cursor()
-            try:
-                cursor.execute(text)
-                while rows := cursor.fetchmany(n_rows):
-                    yield self._batch(rows, columns, cursor.description, text)
-            finally:
-                cursor.close()
+            yield from self._fetched(self._cursor(), text, columns, n_rows)
+
+    def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
+        """Not through a cursor of the server, for which PostgreSQL does not run queries in parallel."""
+        yield from self._fetched(self._connection.cursor(), text, columns, _MAX_ANSWERS)
+
+    def _fetched(self, cursor: Any, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
+        try:
+            cursor.execute(text)
+            while rows := cursor.fetchmany(n_rows):
+                yield self._batch(rows, columns, cursor.description, text)
+        finally:
+            cursor.close()
 
     def _transaction(self) -> Any:
         """Cursors of the server need one."""

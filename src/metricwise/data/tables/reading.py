@@ -196,6 +196,10 @@ class TableReader(ABC):
         if held:
             yield pa.Table.from_batches(held)
 
+    def head(self, columns: Mapping[str, bool], n_rows: int) -> Any:
+        """Return about `n_rows` of the first rows, as an Arrow table."""
+        return next(self.batches(columns, n_rows))
+
     def check(self, names: Iterable[str]) -> None:
         """Refuse names that no column has."""
         for name in names:
