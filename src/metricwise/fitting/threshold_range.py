@@ -37,7 +37,7 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     between the two thresholds. NaN where the rule has no threshold; None if outputs are not binary, share a threshold,
     or are too many.
     """
-    schema, aim, rows = problem.schema, problem.aim, problem.source.rows
+    schema, rows = problem.schema, problem.source.rows
     if not has_threshold_range(problem, schema.n_outputs) or rule.is_randomized:
         return None
     assert rows.codes is not None
