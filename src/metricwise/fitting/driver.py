@@ -150,7 +150,9 @@ def fit_losses(task: FitTask) -> FittedRule:
     task.stage("fitting all rows")
     metadata = metadata.updated(recipe=selection.name)
     note = selection.describe()
-    judges = selection.judges if has_threshold_range(selection.judges, problem.schema.n_outputs) else None
+    judges = selection.judges
+    if judges is not None and not has_threshold_range(judges, problem.schema.n_outputs):
+        judges = None
     selection = replace(selection, judges=None)  # rows that nothing else is asked of
     if selection.recipe is None:
         fitted = _fit_argmax(problem, metadata)
