@@ -312,6 +312,26 @@ def test_many_parts(n, m, k, kind):
         assert _numpy.check_rows(eta, sizes, tolerance) == compiled.check_rows(eta, sizes, tolerance)
 
 
+@pytest.mark.parametrize("weights", [None, (), (3,)])
+def test_tables_of_very_many_classes_beside_rows(weights):
+    """Tables that are larger than what is known of all rows: counts are made of decisions, not of parts."""
+    rng, n, k, sizes = np.random.default_rng(0), 5_000, 120, np.array([120])
+    eta = rng.dirichlet(np.full(k, 0.1), (n, 1)).astype(np.float32)
+    codes = rng.integers(-1, k, (n, 1)).astype(np.int32)
+    weight = None if weights is None else rng.exponential(size=(*weights, n))
+    losses = [(-rng.random((1, k)), np.zeros((1, k))), (-rng.random((1, k)), 0.1 * rng.random((1, k)))]
+    first, second = (twin.count_labels(eta, codes, weight, sizes, losses) for twin in (_numpy, compiled))
+    (same if weight is None else close)(first, second)
+    shown = np.flatnonzero(codes[:, 0] >= 0)
+    for r, loss in enumerate(losses):
+        decided = _numpy.decide(eta, sizes, loss)[shown, 0]
+        table = np.zeros((k, k))
+        np.add.at(table, (codes[shown, 0], decided), 1.0 if weight is None else np.atleast_2d(weight)[0, shown])
+        counted = second[r, 0] if weights != (3,) else second[0, r, 0]
+        np.testing.assert_allclose(counted, table, rtol=1e-12)
+    close(*(twin.count_expected(eta, codes >= 0, weight, sizes, losses) for twin in (_numpy, compiled)))
+
+
 @pytest.mark.parametrize("kind", ["f4", "f8"])
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(("n", "m"), [(1, 8), (2_000, 8), (401, 20), (70, 130), (9_000, 40)])

@@ -60,7 +60,8 @@ def diagonal_form(tensor: ArrayLike) -> tuple[FloatArray, FloatArray] | None:
     rows[..., 1] = tensor[..., 1, 2] - tensor[..., 0, 2]
     rows[..., 2:] = tensor[..., 2:, 1] - tensor[..., None, 0, 1]
     offset[..., 0] = tensor[..., 1, 0] - rows[..., 1]
-    rest = tensor - rows[..., :, None] - offset[..., None, :]
+    rest = tensor - rows[..., :, None]
+    rest -= offset[..., None, :]
     diagonal = rest.diagonal(0, -2, -1).copy()
     if np.count_nonzero(rest) > np.count_nonzero(diagonal):  # no exact form; one up to rounding?
         scale = np.abs(tensor).max(axis=(-2, -1), keepdims=True, initial=0.0)

@@ -534,6 +534,7 @@ def fit_bags(
     for tile in _tiles(problem, resamples, link):
         for recipe, recipe_rules in zip(recipes, rules, strict=True):
             recipe_rules.append(solve(tile, recipe, solver, None).rule)
+        del tile  # before the next one is made
     return [_bag(problem, resamples.n_resamples, recipe_rules, link) for recipe_rules in rules]
 
 
@@ -566,16 +567,20 @@ def _spread_out(loss: Loss, n_outputs: int) -> Loss:
 def _tiles(problem: InMemory, resamples: Resamples, link: TemperatureScaling | None) -> Iterator[InMemory]:
     """Yield problems of some of the resamples each, whose outputs are those of the resamples, one after the other."""
     rows, n_outputs = problem.source.rows, problem.schema.n_outputs
-    confusions = n_outputs * problem.schema.decision_width**2  # of which a solver holds some for every resample
-    together = max(1, _TILE // max(rows.proba.size, 4 * confusions, 1))
-    for start in range(0, resamples.n_resamples, together):
-        kept = resamples.kept[start : start + together]
-        outputs = np.arange(start * n_outputs, (start + len(kept)) * n_outputs)
+
+    def tile(some: slice) -> InMemory:
+        kept = resamples.kept[some]
+        outputs = np.arange(some.start * n_outputs, (some.start + len(kept)) * n_outputs)
         tiled = rows.tiled(kept, None if link is None else link.of_outputs(outputs).arrays)
         outputs = outputs % n_outputs
         source = MemorySource(tiled, problem.schema.of_outputs(outputs), problem.source.passes)
         prior = None if problem.prior is None else problem.prior[outputs]
-        yield InMemory(source, problem.aim.tiled(n_outputs, len(kept)), prior)
+        return InMemory(source, problem.aim.tiled(n_outputs, len(kept)), prior)
+
+    confusions = n_outputs * problem.schema.decision_width**2  # of which a solver holds some for every resample
+    together = max(1, _TILE // max(rows.proba.size, 4 * confusions, 1))
+    for start in range(0, resamples.n_resamples, together):
+        yield tile(slice(start, start + together))
 
 
 def _of_outputs(rule: WeightedRule | MixtureRule, outputs: slice, problem: InMemory) -> MixtureRule:

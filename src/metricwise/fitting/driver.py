@@ -26,7 +26,7 @@ from .metadata import metadata_of, with_estimates
 from .secondary_metrics import record_rule
 from .selection import select
 from .solving import FitTask, FittedRule, fit
-from .threshold_range import threshold_range
+from .threshold_range import has_threshold_range, threshold_range
 
 __all__ = ["Route", "fit_task", "n_stages", "route_of"]
 
@@ -149,16 +149,19 @@ def fit_losses(task: FitTask) -> FittedRule:
     selection = select(problem, task.recipes, task.solver, seed=task.seed, stage=task.stage)
     task.stage("fitting all rows")
     metadata = metadata.updated(recipe=selection.name)
+    note = selection.describe()
+    judges = selection.judges
+    if judges is not None and not has_threshold_range(judges, problem.schema.n_outputs):
+        judges = None
+    selection = replace(selection, judges=None)  # rows that nothing else is asked of
     if selection.recipe is None:
         fitted = _fit_argmax(problem, metadata)
     else:
         fitted = fit(problem, selection.recipe, task.solver, metadata, selection.rule)
-    ranges = None
-    if selection.judges.schema.n_outputs == problem.schema.n_outputs:
-        ranges = threshold_range(selection.judges, fitted.rule)
+    ranges = None if judges is None else threshold_range(judges, fitted.rule)
     return replace(
         fitted,
-        notes=(*fitted.notes, *note_list(NoteKind.SELECTION, selection.describe())),
+        notes=(*fitted.notes, *note_list(NoteKind.SELECTION, note)),
         gain=selection.gain,
         value_on_new_rows=selection.value,
         threshold_range=ranges if ranges is None or problem.schema.multioutput else ranges[0],

@@ -91,8 +91,8 @@ class Selection:
     value : Estimate
         Of the metric, likewise.
     candidates : tuple of Candidate
-    judges : InMemory
-        The rows that judged.
+    judges : InMemory or None
+        The rows that judged; None where they are no longer held.
     """
 
     recipe: FitStrategy | None
@@ -101,7 +101,7 @@ class Selection:
     gain: Gain
     value: Estimate
     candidates: tuple[Candidate, ...]
-    judges: InMemory
+    judges: InMemory | None
 
     def describe(self) -> str:
         """Return a sentence about what was chosen and why."""
@@ -111,6 +111,7 @@ class Selection:
     @property
     def _limit_of_evidence(self) -> str:
         """Say why rows left out do not tell rules apart for a minimum over very many classes; empty for others."""
+        assert self.judges is not None
         k, rows = self.judges.schema.width, self.judges.n_rows
         if self.judges.aim.metric.traits.smooth or k <= MANY_CLASSES or rows >= FEW_CLASS_ROWS * k:
             return ""

@@ -14,12 +14,20 @@ from ..rules.base import RuleRows
 from ..rules.mixture import MixtureRule
 from ..rules.weighted import WeightedRule
 
-__all__ = ["threshold_range"]
+__all__ = ["has_threshold_range", "threshold_range"]
 
 FloatArray = NDArray[np.float64]
 
 _MAX_SLOW_VALUES = 33  # thresholds at which a metric whose values are calls of a function is valued
 _MAX_OUTPUTS = 64
+
+
+def has_threshold_range(problem: InMemory, n_outputs: int) -> bool:
+    """Return whether the rows of a problem may tell ranges of the thresholds of so many outputs."""
+    schema, aim = problem.schema, problem.aim
+    apart = schema.n_outputs == 1 or aim.average == "macro"
+    binary = bool((schema.n_decisions == 2).all()) and schema.n_outputs <= _MAX_OUTPUTS
+    return apart and binary and aim.average != "instance" and schema.n_outputs == n_outputs
 
 
 def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> FloatArray | None:
@@ -29,10 +37,8 @@ def threshold_range(problem: InMemory, rule: WeightedRule | MixtureRule) -> Floa
     between the two thresholds. NaN where the rule has no threshold; None if outputs are not binary, share a threshold,
     or are too many.
     """
-    schema, aim, rows = problem.schema, problem.aim, problem.source.rows
-    apart = schema.n_outputs == 1 or aim.average == "macro"
-    binary = bool((schema.n_decisions == 2).all()) and schema.n_outputs <= _MAX_OUTPUTS
-    if not (apart and binary) or aim.average == "instance" or rule.is_randomized:
+    schema, rows = problem.schema, problem.source.rows
+    if not has_threshold_range(problem, schema.n_outputs) or rule.is_randomized:
         return None
     assert rows.codes is not None
     judge = Judge(problem)

@@ -2,6 +2,8 @@
 
 # ----------------------------------------------------------------------------------------------------------- counting
 
+cdef Py_ssize_t _WIDE_TABLE = 100  # classes, from which on a copy of all tables costs more than a call for each
+
 
 def count_labels(block, losses):
     """Count true against predicted classes for several losses in one pass; see the NumPy twin."""
@@ -20,6 +22,8 @@ def count_labels(block, losses):
     cdef Py_ssize_t k = source.width
     cdef Py_ssize_t kept = n_weights * rules.number * source.outputs * (k + 1) * k
     cdef Cut cut = _cut(source.rows, source.rows * source.outputs * k, kept)
+    if cut.parts > 1 and kept > n_weights * rules.number * source.rows * source.outputs:
+        return _numpy.count_decided(block, [decide(block, loss) for loss in losses])  # less than the parts would keep
     # Weights are summed as float64, rows without as integers: both have 8 bytes.
     partial = np.zeros((cut.parts, kept), dtype=np.int64 if weight is None else np.float64)
     cdef _Held held_sums = _Held(partial)
@@ -120,9 +124,14 @@ def count_expected(block, losses):
     if failed:
         raise MemoryError
     total = partial[0] if cut.parts == 1 else _in_order(partial)
-    # Kept by predicted class, whose sums over the true classes are then neighbours.
-    total = np.moveaxis(total.reshape(n_weights, rules.number, source.outputs, k, k), 4, 3)
-    return _numpy._as_weighted(block, np.ascontiguousarray(total))
+    # Kept by predicted class, whose sums over the true classes are then neighbours: transposed one by one.
+    total = total.reshape(n_weights, rules.number, source.outputs, k, k)
+    if k > _WIDE_TABLE:
+        for matrix in total.reshape(-1, k, k):
+            matrix[...] = matrix.T.copy()
+    else:
+        total = np.ascontiguousarray(np.moveaxis(total, 4, 3))
+    return _numpy._as_weighted(block, total)
 
 
 def _weights(weight):
@@ -131,8 +140,8 @@ def _weights(weight):
 
 
 def _in_order(partial):
-    """Add the parts one after the other, which NumPy's sum over a long axis does not promise."""
-    total = partial[0].copy()
+    """Add the parts to the first, one after the other, which NumPy's sum over a long axis does not promise."""
+    total = partial[0]
     for part in partial[1:]:
         total += part
     return total

@@ -154,6 +154,22 @@ def count_labels(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
     return _as_weighted(block, out.reshape(len(weights), len(losses), n_outputs, k, k))
 
 
+def count_decided(block: Block, decided: Sequence[IntArray]) -> FloatArray:
+    """Count true against predicted classes of L decisions (N, M), as `count_labels` does those of L losses."""
+    assert block.codes is not None
+    n_outputs, k, weights = block.codes.shape[1], block.width, _each_weight(block)
+    out = np.empty((len(weights), len(decided), n_outputs, k, k))
+    for m in range(n_outputs):
+        true = block.codes[:, m].astype(np.intp)
+        shown = np.flatnonzero(true >= 0)
+        for r, codes in enumerate(decided):
+            cell = true[shown] * k + codes[shown, m]
+            for q, w in enumerate(weights):
+                counted = np.bincount(cell, None if w is None else w[shown], minlength=k * k)
+                out[q, r, m] = counted.reshape(k, k)
+    return _as_weighted(block, out)
+
+
 def count_expected(block: Block, losses: Sequence[LossArrays]) -> FloatArray:
     """Sum probabilities of the true class against predicted classes for L losses in one pass.
 

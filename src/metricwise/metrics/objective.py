@@ -310,7 +310,8 @@ class Objective:
     def ratio(self) -> Ratio | None:
         """The objective as ratios, or None if it is none; increasing transforms are looked through."""
         shape = (self.grouping.n_groups, self.width, self.width)
-        A, B = np.zeros(shape), np.zeros(shape)
+        alone = len(self._batches) == 1 and self._batches[0][1] == self.width  # then there is nothing to put together
+        A, B = (np.empty(0), np.empty(0)) if alone else (np.zeros(shape), np.zeros(shape))
         low, high = np.empty(shape[0]), np.empty(shape[0])
         zero, linear = 0.0, True
         for groups, k, form in self._batches:
@@ -319,7 +320,10 @@ class Objective:
                 return None
             linear = linear and isinstance(inside, Linear)
             ratio = inside.as_ratio()
-            A[groups, :k, :k], B[groups, :k, :k] = ratio.A, ratio.B
+            if alone:
+                A, B = (np.broadcast_to(part, shape) for part in (ratio.A, ratio.B))
+            else:
+                A[groups, :k, :k], B[groups, :k, :k] = ratio.A, ratio.B
             low[groups], high[groups] = ratio.range
             zero = ratio.zero_division or 0.0
         return Ratio(self._unpadded(A), self._unpadded(B), low, high, zero, linear)

@@ -206,19 +206,30 @@ class Counts:
         """Sums (kinds, M, K, D) of argmax behind the link, for which everybody asks: counted once."""
         return self._counted([self._argmax])[:, 0]
 
-    def _counted(self, losses: Sequence[Loss]) -> FloatArray:
+    def _counted(self, losses: Sequence[Loss | None]) -> FloatArray:
+        """Sums (kinds, R, M, K, D) of losses, zeros where there is None."""
         counted = self._counted_there(losses, self._kinds)
         return self._prepared.reduce(lambda rows: self._sums(rows, losses, self._kinds)) if counted is None else counted
 
-    def _counted_there(self, losses: Sequence[Loss], kinds: Sequence[_Kind], linked: bool = True) -> FloatArray | None:
+    def _counted_there(
+        self, losses: Sequence[Loss | None], kinds: Sequence[_Kind], linked: bool = True
+    ) -> FloatArray | None:
         """Sums (kinds, R, M, K, D) that the source counts without its rows, as a database; None where it does not."""
         count = getattr(self.source, "count_losses", None)
         expects = any(kind.expected for kind in kinds)
         if count is None or (expects and self.prior is not None) or self._decisions is not None:
             return None
         link = None if self.link is None or not (linked or expects) else self.link.arrays
-        counted = count(losses, expects, link, linked)
-        return None if counted is None else np.stack([counted[int(kind.expected)] for kind in kinds])
+        asked = _asked(losses)
+        counted = count([losses[r] for r in asked], expects, link, linked)
+        if counted is None:
+            return None
+        sums = np.stack([counted[int(kind.expected)] for kind in kinds])
+        if len(asked) == len(losses):
+            return sums
+        out = np.zeros((len(kinds), len(losses), *sums.shape[2:]))
+        out[:, asked] = sums
+        return out
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -329,23 +340,24 @@ class Counts:
             if is_argmax.any():
                 vars(self)["_argmax_sums"] = sums[:, int(is_argmax.argmax())].copy()
             return sums
-        out = np.repeat(argmax_sums[:, None], len(losses), axis=1)
-        others = [loss for loss in losses if loss is not self._argmax]
-        if others:
-            out[:, ~is_argmax] = self._counted(others)
+        if is_argmax.all():
+            return np.repeat(argmax_sums[:, None], len(losses), axis=1)
+        out = self._counted([None if loss is self._argmax else loss for loss in losses])
+        out[:, is_argmax] = argmax_sums[:, None]
         return out
 
-    def _sums(self, rows: Rows, losses: Sequence[Loss], kinds: Sequence[_Kind]) -> FloatArray:
-        """Sums of weights (kinds, R, M, K, D), not divided by anything."""
+    def _sums(self, rows: Rows, losses: Sequence[Loss | None], kinds: Sequence[_Kind]) -> FloatArray:
+        """Sums of weights (kinds, R, M, K, D), not divided by anything; zeros for a loss that is None."""
         k, d = self._shape
         out = np.zeros((len(kinds), len(losses), rows.proba.n_outputs, k, d))
+        asked = _asked(losses)
         for block, span in rows.blocks(self._decisions):
-            arrays = [_part(loss, span, block.width) for loss in losses]
+            arrays = [_part(loss, span, block.width) for loss in losses if loss is not None]
             # An array may be narrower than others, or padded beyond the largest number of classes.
             high, wide = min(block.width, k), min(block.width, d)
             for q, kind in enumerate(kinds):
                 count = kernels.count_expected if kind.expected else kernels.count_labels
-                out[q, :, span, :high, :wide] = count(block, arrays)[:, :, :high, :wide]
+                out[q, asked, span, :high, :wide] = count(block, arrays)[:, :, :high, :wide]
         return out
 
     def _decided_sums(self, rows: Rows, losses: Sequence[Loss]) -> FloatArray:
@@ -567,6 +579,11 @@ class Counts:
 
     def _of(self, rows: Rows) -> Counts:
         return replace(self, source=MemorySource(rows, self.source.schema, self.source.passes))
+
+
+def _asked(losses: Sequence[Loss | None]) -> list[int]:
+    """Return the places of losses that are to be counted."""
+    return [r for r, loss in enumerate(losses) if loss is not None]
 
 
 def _shares(weights: FloatArray) -> FloatArray:

@@ -205,9 +205,8 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
                     _put(temperature, biases, np.array([span.start + at]), theta[:, None])
                 continue
             for chosen in _batches(np.flatnonzero(proba.n_classes[span] == k), len(block), k):
-                shared = _Shared.read(rows, block, span.start, chosen, k, floor)
-                outputs = span.start + chosen
-                _put(temperature, biases, outputs, np.concatenate(list(_resampled(shared, rows.masks, penalty))))
+                theta = _batch(rows, block, span.start, chosen, penalty, floor)
+                _put(temperature, biases, span.start + chosen, theta)
     links = [TemperatureScaling(t, bias, floor) for t, bias in zip(temperature, biases, strict=True)]
     return [_behind(link, proba) for link in links] if of_logits else links
 
@@ -217,6 +216,17 @@ def _put(temperature: FloatArray, biases: FloatArray, outputs: IntArray, theta: 
     bias = np.concatenate([np.zeros((*theta.shape[:2], 1)), theta[:, :, 1:]], axis=2)
     temperature[:, outputs] = theta[:, :, 0]
     biases[:, outputs, : theta.shape[2]] = bias - bias.mean(axis=2, keepdims=True)
+
+
+def _batch(
+    rows: _Rows, block: NDArray[Any], first: int, chosen: IntArray, penalty: Penalty, floor: float
+) -> FloatArray:
+    """Return the parameters (R, B, k) of each resample for some outputs of a block that begins with output `first`.
+
+    What they share is dropped before that of the next outputs is read.
+    """
+    shared = _Shared.read(rows, block, first, chosen, len(penalty.center), floor)
+    return np.concatenate(list(_resampled(shared, rows.masks, penalty)))
 
 
 def _wide(rows: _Rows, values: NDArray[Any], m: int, penalty: Penalty, floor: float) -> FloatArray:

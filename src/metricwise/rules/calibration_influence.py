@@ -52,16 +52,19 @@ def stored_calibration(rows: Any, link: TemperatureScaling, class_weights: Float
 def _covariances(rows: Any, link: TemperatureScaling) -> list[FloatArray | None]:
     """Return the sandwich covariance of each output; None where it is not kept."""
     proba = rows.proba
+    is_small = int((proba.n_classes**2).sum()) <= _MAX_STORED_ENTRIES
+    kept = is_small & (proba.n_classes <= _MAX_COVARIANCE_CLASSES)
+    if not kept.any():
+        return [None] * proba.n_outputs
     n_entries = max(proba.n_rows * proba.n_outputs * min(proba.width, _MAX_COVARIANCE_CLASSES), 1)
     step = -(-n_entries // _MAX_COVARIANCE_ENTRIES)
     some = rows
     if step > 1:
         order = np.random.default_rng(0).permutation(rows.n_rows)
         some = rows.take(np.sort(order[: -(-rows.n_rows // step)]))
-    is_small = int((proba.n_classes**2).sum()) <= _MAX_STORED_ENTRIES
     covariances: list[FloatArray | None] = []
-    for m, k in enumerate(proba.n_classes.tolist()):
-        influence = calibration_influence(some, link, m) if k <= _MAX_COVARIANCE_CLASSES and is_small else None
+    for m, is_kept in enumerate(kept.tolist()):
+        influence = calibration_influence(some, link, m) if is_kept else None
         covariances.append(None if influence is None else influence.covariance_of_ratios / step)
     return covariances
 

@@ -61,11 +61,11 @@ class Path(BaseSolver):
         noise = 1e-13 * np.abs(ratio.B).max(axis=(1, 2))
         slope = slope.map(lambda a: np.where(np.abs(a) <= noise.reshape((-1,) + (1,) * (a.ndim - 1)), 0.0, a))
         score = RatioScore(ratio)
-        line = line_of(objective, ratio, constant, slope, empty_at_last(objective, ratio))
-        result, short = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12, score))
+        line = partial(line_of, objective, ratio, constant, slope, empty_at_last(objective, ratio))
+        result, short = self._finish(oracle, objective, ratio, oracle.walk(line(), 1e-12, score))
         if short and oracle.n_rows * len(objective.n_classes) <= _MAX_LISTED_ENTRIES:
             # Where rounding decides what the running sums count, the best may lie in what the search has left out.
-            other, _ = self._finish(oracle, objective, ratio, oracle.walk(line, 1e-12))
+            other, _ = self._finish(oracle, objective, ratio, oracle.walk(line(), 1e-12))
             return max(result, other, key=lambda candidate: candidate.value)
         return result
 
