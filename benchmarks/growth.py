@@ -1,4 +1,4 @@
-"""Scaling of the time with rows, classes and outputs, for fitting and for predicting.
+"""Scaling of the time with rows, classes, outputs, sensitive groups and constraints, for fitting and for predicting.
 
     python benchmarks/growth.py                     writes growth.csv, growth.md and growth.png beside it
     python benchmarks/growth.py --scale 0.01        a hundredth of the largest sizes; writes nothing
@@ -6,7 +6,8 @@
 
 Each point is the best of several calls in one process after a warm-up. A slope is that of log time over log size,
 fitted to the larger half of the sizes: 1 is linear. Fitting counts labels and fits one recipe, without
-cross-validation.
+cross-validation; series named "default" are of the default call, with its resamples, estimates and, under constraints,
+promises for new rows.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from workloads import draw_classes, multilabel, softmax
 import metricwise as mw
 
 HERE = Path(__file__).parent
-COLORS = ("#0072B2", "#E69F00", "#009E73")  # Okabe and Ito's
-MARKERS = ("o", "s", "D")
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")  # Okabe and Ito's
+MARKERS = ("o", "s", "D", "^")
 LEAST_SECONDS, MOST_CALLS = 0.3, 20
 
 Prepared = Callable[[], Any]
 
-MOST_FOR_ASCENT = 250  # beyond, a step is all algebra on K x K matrices, and takes seconds
+MAX_CLASSES_OF_FULL_SEARCH = 250  # beyond, a step with all classes is algebra on K x K matrices, and takes seconds
 
 
 @dataclass(frozen=True)
@@ -72,20 +73,52 @@ def some_labels(rows: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
     return multilabel(np.random.default_rng(0), rows, outputs)
 
 
-def optimize(proba: np.ndarray, y: np.ndarray, metric: Any, average: str | None = None) -> Any:
-    classes = None  # few rows do not show all of many classes
-    if proba.ndim > y.ndim:
-        own = np.arange(proba.shape[-1])
-        classes = own if y.ndim == 1 else [own] * y.shape[1]
-    return mw.optimize(
-        proba, y, metric, average=average, classes=classes, strategy=mw.Strategy(confusion="labels", recalibrate=False)
-    )
+def optimize(
+    proba: np.ndarray, y: np.ndarray, metric: Any, average: str | None = None, default: bool = False, **options: Any
+) -> Any:
+    """One fit by labels, or the default call."""
+    if proba.ndim > y.ndim:  # few rows do not show all of many classes
+        codes = np.arange(proba.shape[-1])
+        options["classes"] = codes if y.ndim == 1 else [codes] * y.shape[1]
+    if not default:
+        options["strategy"] = mw.Strategy(confusion="labels", recalibrate=False)
+    return mw.optimize(proba, y, metric, average=average, **options)
 
 
-def fitting(metric: str, data: Callable[[int], tuple[np.ndarray, np.ndarray]], average: str | None = None) -> Any:
+def fitting(
+    metric: str,
+    data: Callable[[int], tuple[np.ndarray, np.ndarray]],
+    average: str | None = None,
+    default: bool = False,
+) -> Any:
     def prepare(size: int) -> Prepared:
         proba, y = data(size)
-        return lambda: optimize(proba, y, metric, average)
+        return lambda: optimize(proba, y, metric, average, default)
+
+    return prepare
+
+
+def with_groups(constraint: str, rows: int) -> Any:
+    """The default call for two classes with a constraint on sensitive groups of equal size."""
+
+    def prepare(n_groups: int) -> Prepared:
+        proba, y = binary(rows)
+        groups = np.arange(rows) % n_groups
+        options = {"subject_to": constraint, "sensitive_features": groups}
+        return lambda: optimize(proba, y, "accuracy", default=True, **options)
+
+    return prepare
+
+
+def with_floors(rows: int, n_classes: int) -> Any:
+    """Accuracy of many classes with a floor of the recall of some, slightly above that of argmax."""
+
+    def prepare(n_floors: int) -> Prepared:
+        proba, y = some_classes(rows, n_classes)
+        argmax = proba.argmax(axis=1)
+        recalls = [np.mean(argmax[y == label] == label) for label in range(n_floors)]
+        floors = [f"recall[{label}] >= {recall + 0.02:.4f}" for label, recall in enumerate(recalls)]
+        return lambda: optimize(proba, y, "accuracy", default=True, subject_to=floors, confidence=None)
 
     return prepare
 
@@ -122,19 +155,39 @@ def all_series(scale: float) -> list[Series]:
     rows = sizes_up_to(max(100_000, int(10_000_000 * scale)), 1_000)
     classes = sizes_up_to(max(20, int(1_000 * min(1.0, 10 * scale))), 2, 3)
     outputs = sizes_up_to(max(100, int(10_000 * min(1.0, 10 * scale))), 1)
-    return fits(rows, classes, outputs) + predictions(classes, outputs)
+    groups = sizes_up_to(max(4, int(40 * min(1.0, 10 * scale))), 2, 4)
+    floors = sizes_up_to(max(2, int(16 * min(1.0, 10 * scale))), 1, 4)
+    return fits(rows, classes, outputs) + promises(groups, floors) + predictions(classes, outputs)
 
 
 def fits(rows: tuple[int, ...], classes: tuple[int, ...], outputs: tuple[int, ...]) -> list[Series]:
-    few = tuple(k for k in classes if k <= MOST_FOR_ASCENT)
+    fewer = tuple(k for k in classes if k <= MAX_CLASSES_OF_FULL_SEARCH)
     return [
         Series("rows N", "micro-F1, K=4", rows, fitting("micro_f1", lambda n: some_classes(n, 4)), 1.1),
         Series("rows N", "macro-F1, K=4", rows, fitting("macro_f1", lambda n: some_classes(n, 4)), 1.1),
         Series("rows N", "binary F1", rows, fitting("f1", binary), 1.1),
+        Series(
+            "rows N", "macro-F1, K=4, default", rows, fitting("macro_f1", lambda n: some_classes(n, 4), None, True), 1.1
+        ),
         Series("classes K", "micro-F1, N=10,000", classes, fitting("micro_f1", lambda k: some_classes(10_000, k))),
-        Series("classes K", "macro-F1, N=10,000", few, fitting("macro_f1", lambda k: some_classes(10_000, k))),
+        Series("classes K", "macro-F1, N=10,000", fewer, fitting("macro_f1", lambda k: some_classes(10_000, k))),
+        Series(
+            "classes K",
+            "macro-F1, N=10,000, default",
+            classes,
+            fitting("macro_f1", lambda k: some_classes(10_000, k), None, True),
+        ),
         Series("outputs M", "F1 micro, N=2,000", outputs, fitting("f1", lambda m: some_labels(2_000, m), "micro"), 1.1),
         Series("outputs M", "F1 macro, N=2,000", outputs, fitting("f1", lambda m: some_labels(2_000, m), "macro"), 1.1),
+    ]
+
+
+def promises(groups: tuple[int, ...], floors: tuple[int, ...]) -> list[Series]:
+    parity, recalls = "demographic_parity <= 0.1", "recall >= 0.5 in every group"
+    return [
+        Series("groups G", "demographic parity, N=20,000, default", groups, with_groups(parity, 20_000)),
+        Series("groups G", "recall in every group, N=20,000, default", groups, with_groups(recalls, 20_000)),
+        Series("constraints", "floors of recall, K=20, N=20,000, default", floors, with_floors(20_000, 20)),
     ]
 
 
@@ -253,8 +306,8 @@ def picture(found: Found) -> Any:
     from matplotlib.figure import Figure
 
     titles = list(dict.fromkeys(series.panel for series, _ in found))
-    figure = Figure(figsize=(13, 7.5), layout="constrained")
-    grid = figure.subplots(2, 3).ravel()
+    figure = Figure(figsize=(13, 11), layout="constrained")
+    grid = figure.subplots(3, 3).ravel()
     for axes, title in zip(grid, titles, strict=False):
         panel(axes, title, [one for one in found if one[0].panel == title])
     for axes in grid[len(titles) :]:
