@@ -161,9 +161,11 @@ def ranks(order: Sequence[Any] | None, n_classes: int, classes: Sequence[Any] | 
         )
     if not (len(scale) == n_classes and len(set(scale)) == n_classes):
         raise InvalidParameter("order", f"hold each of the {n_classes} classes once", scale)
+    # A search of the list for each label would be K^2 steps; what is not there is refused by that search.
+    positions = {label: position for position, label in enumerate(classes)}
     out = np.empty(n_classes)
     for place, label in enumerate(scale):
-        out[_find_label(classes, label)] = place
+        out[positions[label] if label in positions else _find_label(classes, label)] = place
     return out
 
 

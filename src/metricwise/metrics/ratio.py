@@ -24,7 +24,7 @@ from .row_forms import PairRatio
 
 __all__ = ["FBeta", "Jaccard", "Kappa", "MicroF1", "Precision"]
 
-_POWERS = {None: 0, "linear": 1, "quadratic": 2}
+_POWERS = {"linear": 1, "quadratic": 2}
 
 
 @register("f1")
@@ -295,7 +295,9 @@ class Kappa(Metric):
 
     @entry_point("{class}")
     def __post_init__(self) -> None:
-        if self.weights is None or isinstance(self.weights, str):
+        if self.weights is None:
+            return
+        if isinstance(self.weights, str):
             if self.weights not in _POWERS:
                 raise InvalidParameter(
                     "weights", "be None, 'linear', 'quadratic' or a (K, K) matrix", repr(self.weights)
@@ -319,9 +321,11 @@ class Kappa(Metric):
         if isinstance(self.weights, np.ndarray):
             check_size(self.weights, n_classes, "weights")
             return self.weights
+        if self.weights is None:
+            return 1.0 - np.eye(n_classes)
         places = ranks(self.order, n_classes, classes)
         steps = np.abs(np.subtract.outer(places, places))
-        return np.asarray(steps ** _POWERS[cast("str | None", self.weights)] * (steps > 0))
+        return np.asarray(steps ** _POWERS[cast("str", self.weights)] * (steps > 0))
 
     @entry_point("{class}")
     def _places(self, classes: Sequence[Any]) -> tuple[int, ...]:
