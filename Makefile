@@ -232,6 +232,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/out_of_memory.py
+	$(BIN)/python benchmarks/database_counts.py
 	$(BIN)/python benchmarks/tuning_speed.py
 	$(BIN)/python benchmarks/home_ground.py
 	$(BIN)/python -m benchmarks.promises
