@@ -31,8 +31,8 @@ def stored_lists(rule: Any) -> tuple[str, str] | None:
 def _refuse_beside_lists(columns: ColumnOptions, others: dict[str, Any] | None = None) -> None:
     """Refuse options about columns of single labels; `others` are further options by their names."""
     names = ("proba", "proba_prefix", "sensitive_features", "segments", "separator")
-    given = {f"--{name.replace('_', '-')}": getattr(columns, name) for name in names} | (others or {})
-    odd = [option for option, value in given.items() if value]
+    options = {f"--{name.replace('_', '-')}": getattr(columns, name) for name in names} | (others or {})
+    odd = [option for option, value in options.items() if value]
     if odd:
         raise InvalidParameter("", problem=f"{odd[0]} must be left out with --indices, for lists of labels")
 

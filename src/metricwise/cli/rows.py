@@ -545,40 +545,40 @@ def read_parts_for_rule(rule: Any, table: OpenedTable, columns: ColumnOptions) -
     options = _read_parts(table, columns)
     if not rule.is_partitioned:
         return options
-    known = rule.known
-    parameter, names = known.parameter, getattr(columns, known.parameter)
-    if not names and not (known.features and all(name in table.names for name in known.features)):
+    groups = rule.known
+    parameter, names = groups.parameter, getattr(columns, groups.parameter)
+    if not names and not (groups.features and all(name in table.names for name in groups.features)):
         raise InvalidParameter(
             "",
-            problem=f"the rule needs the {known.noun} of each row",
+            problem=f"the rule needs the {groups.noun} of each row",
             remedy=f"name its column: {option_of(parameter)}",
             owner=table.title,
         )
-    options |= _read_known(rule, table, names or known.features)
-    if known.features and names:
-        if len(names) != len(known.features):
+    options |= _read_known(rule, table, names or groups.features)
+    if groups.features and names:
+        if len(names) != len(groups.features):
             raise InvalidParameter(
                 parameter,
-                problem=f"{option_of(parameter)} must be given {len(known.features)} times, got {len(names)}",
+                problem=f"{option_of(parameter)} must be given {len(groups.features)} times, got {len(names)}",
             )
-        options[parameter] = options[parameter].rename_columns(list(known.features))
+        options[parameter] = options[parameter].rename_columns(list(groups.features))
     return options
 
 
 def _read_known(rule: Any, table: OpenedTable, names: Sequence[str]) -> dict[str, Any]:
     """Return the parts of rows; of text those that the rule has, others are missing if it decides these too."""
-    known = rule.known
+    groups = rule.known
     if rule.other is None or isinstance(table, Arrays) or not table.has_texts:
-        return _read_columns_of(table, known.parameter, names)
+        return _read_columns_of(table, groups.parameter, names)
     import pyarrow as pa
 
     columns = {}
     for at, name in enumerate(names):
-        labels = list(dict.fromkeys(part[at] if isinstance(part, tuple) else part for part in known.names))
+        labels = list(dict.fromkeys(part[at] if isinstance(part, tuple) else part for part in groups.names))
         texts = table.read([name]).column(0).to_pylist()
         parts = {text: match_label(text, labels) for text in set(texts) if text is not None}
         columns[name] = pa.array([part if (part := parts.get(text)) in labels else None for text in texts])
-    return {known.parameter: pa.table(columns)}
+    return {groups.parameter: pa.table(columns)}
 
 
 def read_proba_for_rule(

@@ -37,7 +37,7 @@ def grades_of(spec: RowSpec) -> list[Any] | None:
     declared, order = _listed_labels(spec.classes, "classes"), _listed_labels(spec.order, "order")
     categories = (categories_of(spec.y) or [None])[0]
     scale = python_labels(categories.labels) if categories is not None and categories.ordered else None
-    labels = next(known for known in (declared, order, scale, observed) if known is not None)
+    labels = next(candidate for candidate in (declared, order, scale, observed) if candidate is not None)
     if len(labels) <= 2 and (declared is not None or len(observed) <= 2):
         return None
     n_rows = len(columns[0])

@@ -122,10 +122,10 @@ class FixedRuleClassifier(RuleClassifier):
         """
         warn_of_order(X=X, y=y, sample_weight=sample_weight)
         X, y = indexable(X, y)
-        given = None if self.rule is None else self._read_rule()
-        target = read_label_target(y) if isinstance(given, LabelRuleBase) else read_target(y)
+        fitted_rule = None if self.rule is None else self._read_rule()
+        target = read_label_target(y) if isinstance(fitted_rule, LabelRuleBase) else read_target(y)
         sample_weight = read_sample_weight(sample_weight, count_rows(X))
-        rule = _argmax_rule(target, self.estimator) if given is None else given
+        rule = _argmax_rule(target, self.estimator) if fitted_rule is None else fitted_rule
         response_for(
             rule.schema.input.kind, self.estimator
         )  # an estimator that lacks it is refused before it is fitted

@@ -45,10 +45,10 @@ _PAIRS = ([0, 1], [False, True])
 def is_about_labels(sides: Sides, metrics: Any) -> bool:
     """Whether very many labels are evaluated: by such a rule, sparse rows or decisions, or a metric of a row."""
     for side, proba in sides.pairs:
-        given = [proba, side.labels] if isinstance(side, GivenLabels) else [proba]
+        matrices = [proba, side.labels] if isinstance(side, GivenLabels) else [proba]
         if isinstance(side, LabelRuleBase) or has_lists(proba):
             return True
-        if any(is_sparse(values) or is_in_pieces(values) for values in given):
+        if any(is_sparse(values) or is_in_pieces(values) for values in matrices):
             return True
     return any(_is_of_rows(metric) for metric in _listed(metrics))
 

@@ -244,18 +244,18 @@ class _GroupColumns(RuleWriter[list[str]]):
     target = "SQL"
 
     def grouped(self, rule: PartitionedRule) -> list[str]:
-        known = rule.known
-        names = [self.group] if isinstance(self.group, str) else list(self.group or known.features or ())
-        n_columns = known.n_features
+        groups = rule.known
+        names = [self.group] if isinstance(self.group, str) else list(self.group or groups.features or ())
+        n_columns = groups.n_features
         if len(names) != n_columns or not _are_names(names):
             raise InvalidParameter(
                 "group",
-                f"name the {n_columns} column{'s' * (n_columns > 1)} that define the {known.noun}s of a "
-                f"{type(rule).__name__}, such as {shown(known.names[0])}",
+                f"name the {n_columns} column{'s' * (n_columns > 1)} that define the {groups.noun}s of a "
+                f"{type(rule).__name__}, such as {shown(groups.names[0])}",
                 shown(self.group),
             )
         for labels in zip(*group_labels(rule), strict=True):
-            _check_labels(labels, f"a column of {known.noun}s")
+            _check_labels(labels, f"a column of {groups.noun}s")
         return names
 
 

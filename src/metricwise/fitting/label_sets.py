@@ -149,8 +149,8 @@ def better_sets(task: FitTask, fitted: FittedRule) -> FittedRule:
     if problem is None or metric is None or fitted.value_on_new_rows is None:
         return fitted
     fitters = [
-        _SetFitter(f"{words}sets", partial(_fit_recipe, metric, FitStrategy("expected", recalibrate)))
-        for words, recalibrate in (("recalibrated + ", True), ("", False))
+        _SetFitter(f"{prefix}sets", partial(_fit_recipe, metric, FitStrategy("expected", recalibrate)))
+        for prefix, recalibrate in (("recalibrated + ", True), ("", False))
     ]
     selection = select_labels(problem, fitters, task.seed, task.stage)
     candidates = (*fitted.candidates, *selection.candidates)
@@ -193,8 +193,13 @@ def label_problem_of(problem: Problem) -> LabelProblem | None:
     if not isinstance(source, MemorySource) or schema.n_extra or schema.n_groups > 1 or schema.input.is_logits:
         return None
     rows = source.rows
-    plain = rows.codes is not None and rows.frequency is None and rows.repeats is None and problem.prior is None
-    if not plain or rows.codes is None or not (schema.n_classes == 2).all() or not second_is_positive(schema.classes):
+    unweighted = rows.codes is not None and rows.frequency is None and rows.repeats is None and problem.prior is None
+    if (
+        not unweighted
+        or rows.codes is None
+        or not (schema.n_classes == 2).all()
+        or not second_is_positive(schema.classes)
+    ):
         return None
     if rows.codes.min(initial=0) < 0 or schema.normalize or problem.aim.output_weight.std() > 0:
         return None

@@ -53,19 +53,19 @@ def fit_segments(ordinary: Route, of_losses: Route, task: FitTask) -> FittedRule
     The two fit one task; the ordinary one may find other kinds of rules.
     """
     assert task.segments is not None
-    problem, plain = task.problem, without_segments(task)
+    problem, whole_task = task.problem, without_segments(task)
     task.stage("comparing segments")
-    rows = _Rows.read(with_copies_clustered(_in_memory(plain.problem)), _codes(problem), task.segments, task.seed)
+    rows = _Rows.read(with_copies_clustered(_in_memory(whole_task.problem)), _codes(problem), task.segments, task.seed)
     choice = choose_shrinkage(rows)
     if choice.shrinkage is None:
-        fitted = ordinary(plain)
+        fitted = ordinary(whole_task)
         return replace(fitted, notes=(*fitted.notes, Note(NoteKind.SEGMENTS, choice.describe())))
     links = rows.fit(np.arange(rows.n_rows)).links(choice.shrinkage)
     task.stage("recalibrating by segment")
-    fitted = of_losses(replace(plain, problem=rows.out_of_fold(choice.shrinkage)))
+    fitted = of_losses(replace(whole_task, problem=rows.out_of_fold(choice.shrinkage)))
     if fitted.outcome is not Outcome.ARGMAX and task.goal.constraints and task.goal.confidence is None:
         # What is to hold on the given rows is counted behind the links of all rows, which the rule has.
-        again = of_losses(replace(plain, problem=rows.recalibrated(links)))
+        again = of_losses(replace(whole_task, problem=rows.recalibrated(links)))
         fitted = replace(again, gain=fitted.gain, value_on_new_rows=fitted.value_on_new_rows)
     return _composed(task, fitted, links, choice)
 

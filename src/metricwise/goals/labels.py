@@ -181,18 +181,18 @@ def read_label_aims(
     else:
         listed = ((None, metrics),)
     aims: dict[str, tuple[LabelMetric | None, LabelAim]] = {}
-    for given, metric in listed:
+    for text, metric in listed:
         of_rows = _of_rows(metric)
         if of_rows is None:
             aim = _metric_aim(metric, spec, weight)
         else:
             aim = of_rows.aim(spec.average, targets, weight, row_weight)
-        name = aim.name if given is None else given
+        name = aim.name if text is None else text
         if name in aims:
             raise InvalidParameter(
                 "metrics", problem=f"{name!r} is the name of two metrics", remedy="pass a dict of distinct names"
             )
-        aims[name] = (of_rows, aim if given is None else replace(aim, name=given))  # type: ignore[type-var]
+        aims[name] = (of_rows, aim if text is None else replace(aim, name=text))  # type: ignore[type-var]
     return aims
 
 
@@ -206,7 +206,7 @@ def judged_label_aims(
     n_labels = schema.n_outputs
     weight = None if spec.output_weight is None else read_output_weight(spec.output_weight, n_labels)
     aims: dict[str, tuple[LabelMetric | None, LabelAim]] = {}
-    for given, metric in list_metrics(metrics, schema):
+    for text, metric in list_metrics(metrics, schema):
         of_rows = _of_rows(metric)
         if of_rows is None:
             free = replace(spec, average=None if _fixes_average(metric, spec) else spec.average)
@@ -214,7 +214,7 @@ def judged_label_aims(
         else:
             average = spec.average if isinstance(of_rows, RecallAt) else None
             aim = of_rows.aim(average, targets, weight, row_weight)
-        name = aim.name if given is None else given
+        name = aim.name if text is None else text
         if name in aims:
             raise InvalidParameter(
                 "metrics",

@@ -90,8 +90,8 @@ def promise_chart(promise: dict[str, Any], batches: Sequence[int]) -> Html:
     """Return a promise of the summary of a watch over batches: values, the running value with its interval, bounds."""
     series = [promise[name] for name in ("values", "running", "running_low", "running_high")]
     bounds = [promise[name] for name in ("low", "high") if promise[name] is not None]
-    known = [value for line in series for value in line if value is not None]
-    frame = _over_batches(batches, [*known, *bounds], height=200)
+    numbers = [value for line in series for value in line if value is not None]
+    frame = _over_batches(batches, [*numbers, *bounds], height=200)
     parts: list[Html | None] = [tag("title", promise["sentence"])]
     if promise["since"] is not None:
         left, right = (

@@ -210,12 +210,12 @@ def ways_to_apply(rule: Rule) -> dict[str, str | None]:
     row_input = rule.schema.input
     rows, what = (rule.input, row_input.plural) if row_input.is_logits else ("proba", "class probabilities")
     if isinstance(rule, LabelRuleBase):
-        words = {"rows": rows, "what": row_input.plural}
-        together = _TOGETHER.format(**words) if rule.decides_together else ""
+        parts = {"rows": rows, "what": row_input.plural}
+        together = _TOGETHER.format(**parts) if rule.decides_together else ""
         others = {"command": _LABEL_COMMAND, **dict.fromkeys(("sql", "source", "onnx"))}
         return {
             "json": text if len(text) <= _MAX_FILE_LENGTH else None,
-            "python": _LABELS.format(**words) + together,
+            "python": _LABELS.format(**parts) + together,
             **others,
         }
     return {

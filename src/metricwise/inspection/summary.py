@@ -389,8 +389,8 @@ def _advice(subject: Subject) -> tuple[str, str]:
         return _advice_on_constraints(subject, view)
     if view.outcome is Outcome.ARGMAX:
         if isinstance(view.rule, LabelRuleBase):
-            plain = f"The rule predicts {baseline_words(view.rule)}"
-            return "no", f"{plain}: no candidate is expected to be better on new data."
+            baseline_text = f"The rule predicts {baseline_words(view.rule)}"
+            return "no", f"{baseline_text}: no candidate is expected to be better on new data."
         if view.rule.schema.input.graded:
             return "no", "The rule predicts the most probable class: no other is expected to be better on new data."
         return "no", "Use argmax: no candidate is expected to be better on new data."

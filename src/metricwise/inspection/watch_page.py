@@ -57,5 +57,5 @@ def _output(output: dict[str, Any], place: int, batches: list[int]) -> dict[str,
 
 
 def _span(values: list[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return max(known) - min(known) if known else 0.0
+    numbers = [value for value in values if value is not None]
+    return max(numbers) - min(numbers) if numbers else 0.0

@@ -312,15 +312,15 @@ class _SortedRows:
         self.sums = np.cumsum(self.ranked, axis=0)
         self.missing = _Count(rate, 0)
         none = self.missing.mass[0] * zero_division
-        for one in p:
-            none *= 1.0 - one
+        for share in p:
+            none *= 1.0 - share
         self.none = none if jaccard or beta2 > 0.0 else np.full(len(rate), float(zero_division))
 
     def largest(self, low: int, most: IndexArray) -> IndexArray:
         """Return the largest size, at most `most`, that may be better than all smaller ones from `low` on."""
         mean = self.rate.copy()
-        for one in self.p:
-            mean += one
+        for share in self.p:
+            mean += share
         out = np.zeros(len(most), dtype=np.int64)
         least = self.none if low == 0 else np.zeros(len(most))
         squares = np.zeros(len(most))
@@ -364,8 +364,8 @@ class _SortedRows:
         self, reach: IndexArray, last: IndexArray
     ) -> Iterator[tuple[IndexArray, FloatArray, NDArray[np.bool_]]]:
         count = _Count(self.rate, len(self.p))
-        for one in self.p:
-            count.add(one)
+        for share in self.p:
+            count.add(share)
         hits = np.zeros_like(count.mass)
         for j in range(1, int(reach.max()) + 1):
             asked = j <= reach
@@ -379,8 +379,8 @@ class _SortedRows:
         count = _Count(self.rate, len(self.p))
         ranks = np.arange(1, len(self.p) + 1)[:, None]
         lowest = np.where(reach > 0, self.ranked[np.maximum(reach, 1) - 1, np.arange(len(reach))], np.inf)
-        for one in self.p:
-            count.add(np.where(one < lowest, one, 0.0))
+        for share in self.p:
+            count.add(np.where(share < lowest, share, 0.0))
         equal = ((self.ranked == lowest) & (ranks > reach)).sum(axis=0)
         for number in range(int(equal.max())):
             count.add(np.where(number < equal, lowest, 0.0))

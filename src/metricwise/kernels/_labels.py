@@ -45,15 +45,15 @@ def _some_rows(block: LabelBlock) -> Iterator[_Rows]:
     while start < len(numbers):
         before = ends[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, before + _FEW, side="right")))
-        own, own_length = numbers[start:stop], length[start:stop]
-        row = np.repeat(np.arange(len(own)), own_length)
-        first = block.indptr[own]
+        row_numbers, own_length = numbers[start:stop], length[start:stop]
+        row = np.repeat(np.arange(len(row_numbers)), own_length)
+        first = block.indptr[row_numbers]
         place = np.arange(len(row)) - np.repeat(np.cumsum(own_length) - own_length, own_length)
         entries: Any = first[row] + place
         if block.rows is None:
             entries = slice(int(first[0]), int(first[0]) + len(row))
         labels = place if block.indices is None else block.indices[entries]
-        yield _Rows(own, entries, row, labels, block.values[entries])
+        yield _Rows(row_numbers, entries, row, labels, block.values[entries])
         start = stop
 
 
@@ -121,13 +121,13 @@ def label_mark(
         if indices is None:
             marked = indptr[row] + true
         else:
-            own = slice(int(indptr[start]), int(indptr[stop]))
+            row_entries = slice(int(indptr[start]), int(indptr[stop]))
             stored_row = np.repeat(np.arange(start, stop), np.diff(indptr[start : stop + 1]))
-            stored = stored_row * n_labels + indices[own]
-            wanted = row * n_labels + true
-            at = np.searchsorted(stored, wanted)
-            at, wanted = at[at < len(stored)], wanted[at < len(stored)]
-            marked = own.start + at[stored[at] == wanted]
+            stored = stored_row * n_labels + indices[row_entries]
+            true_keys = row * n_labels + true
+            at = np.searchsorted(stored, true_keys)
+            at, true_keys = at[at < len(stored)], true_keys[at < len(stored)]
+            marked = row_entries.start + at[stored[at] == true_keys]
         values[marked] = np.copysign(values[marked], -1.0)
 
 
@@ -153,11 +153,11 @@ def label_calibrate(
     out = np.empty_like(values)
     for start in range(0, len(values), _FEW):
         some = slice(start, start + _FEW)
-        own = values[some]
+        chosen = values[some]
         if of_logits:
-            logit = own.astype(np.float64)
+            logit = chosen.astype(np.float64)
         else:
-            p = np.minimum(np.maximum(np.abs(own).astype(np.float64), floor), 1.0 - floor)
+            p = np.minimum(np.maximum(np.abs(chosen).astype(np.float64), floor), 1.0 - floor)
             logit = log(p) - log(1.0 - p)
         x = logit * temperature
         x += bias
@@ -167,7 +167,7 @@ def label_calibrate(
         if of_logits:
             out[some] = p
         else:
-            out[some] = np.copysign(np.where(own == 0, 0.0, p), own)
+            out[some] = np.copysign(np.where(chosen == 0, 0.0, p), chosen)
     return out
 
 
@@ -216,7 +216,7 @@ def _ranked(
         if label not in stored:
             others.append((-score, label, -1))
     ranking = sorted(best + others)[:high]
-    return [one for rank, one in enumerate(ranking) if rank < low or one[0] < 0]
+    return [entry for rank, entry in enumerate(ranking) if rank < low or entry[0] < 0]
 
 
 def _predicted(
@@ -247,11 +247,13 @@ def _predicted(
     fill_labels = None
     for i in np.flatnonzero((better < high) & ((best > 0) | (better < low))).tolist():
         fill_labels = fill.tolist() if fill_labels is None else fill_labels
-        own = slice(int(first[i]), int(first[i] + length[i]))
-        picked[own] = False
-        for _, label, place in _ranked(score[own], rows.labels[own].tolist(), shift, low, high, fill_labels):
+        row_entries = slice(int(first[i]), int(first[i] + length[i]))
+        picked[row_entries] = False
+        for _, label, place in _ranked(
+            score[row_entries], rows.labels[row_entries].tolist(), shift, low, high, fill_labels
+        ):
             if place >= 0:
-                picked[own.start + place] = True
+                picked[row_entries.start + place] = True
             else:
                 extra_rows.append(i)
                 extra_labels.append(label)
@@ -466,7 +468,7 @@ def label_ascend(
         at = slice(None) if indices is None else indices[begin:end]
         best = _ranked(scale[at] * eta + offset[at], labels, lambda label: float(offset[label]), low, high, others)
         chosen[i] = -1
-        for column, (_, label, place) in enumerate(sorted(best, key=lambda one: one[1])):
+        for column, (_, label, place) in enumerate(sorted(best, key=lambda item: item[1])):
             chosen[i, column] = -(label + 2) if place < 0 else begin + place
             move(label, 0.0 if place < 0 else float(eta[place]), weight)
 
@@ -507,6 +509,6 @@ def label_sweep(block: LabelBlock) -> tuple[LongArray, FloatArray, FloatArray, F
         for part, entries in ((0, (left < end) & true), (1, left < end)):
             sums[part] += np.bincount(left[entries], weight[entries], minlength=len(value))
     for label in np.flatnonzero(np.diff(label_ptr)).tolist():
-        own = sums[:, label_ptr[label] : label_ptr[label + 1]]
-        np.cumsum(own, axis=1, out=own)
+        label_sums = sums[:, label_ptr[label] : label_ptr[label + 1]]
+        np.cumsum(label_sums, axis=1, out=label_sums)
     return label_ptr, value, sums[0], sums[1]

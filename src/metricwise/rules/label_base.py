@@ -205,8 +205,13 @@ class LabelRuleBase(Rule):
             For dense rows: the classes that are predicted. A Dask collection if `proba` is one.
         """
         if not is_sparse(proba):
-            given = {"sensitive_features": sensitive_features, "cost": cost, "start": start, "pos_label": pos_label}
-            return super().predict(proba, **given)
+            row_inputs = {
+                "sensitive_features": sensitive_features,
+                "cost": cost,
+                "start": start,
+                "pos_label": pos_label,
+            }
+            return super().predict(proba, **row_inputs)
         self.read_cost(cost, 0)
         return self._as_csr(proba, *self.decide_labels(self.read_sparse(proba, pos_label)))
 
@@ -244,8 +249,8 @@ class LabelRuleBase(Rule):
         counts: list[LongArray] = [np.zeros(1, dtype=np.int64)]
         labels = []
         for part in rows.chunks():
-            own = rows.take(part)
-            indptr, indices = self.choose(own.block(self.map_values(own.values)))
+            some_rows = rows.take(part)
+            indptr, indices = self.choose(some_rows.block(self.map_values(some_rows.values)))
             counts.append(np.diff(indptr))
             labels.append(indices)
         return np.cumsum(np.concatenate(counts)), np.concatenate(labels)
@@ -255,8 +260,8 @@ class LabelRuleBase(Rule):
         proba = rows.proba
         codes = np.zeros((proba.n_rows, self.n_labels), dtype=np.intp)
         for part in proba.chunks():
-            own = LabelRows.of_array(positive_numbers(proba.take(part)))
-            fill_codes(codes[part], *self.decide_labels(own))
+            some_rows = LabelRows.of_array(positive_numbers(proba.take(part)))
+            fill_codes(codes[part], *self.decide_labels(some_rows))
         return codes
 
     def _as_csr(self, proba: Any, indptr: LongArray, indices: NDArray[Any]) -> Any:
@@ -304,8 +309,8 @@ class LabelRuleBase(Rule):
     def calibrate(self, rows: RuleRows) -> Probabilities:
         """Return the probabilities that the rule decides by."""
         proba = rows.proba
-        own = LabelRows.of_array(positive_numbers(proba))
-        values = self.probabilities_of(own).reshape(proba.n_rows, self.n_labels)
+        label_rows = LabelRows.of_array(positive_numbers(proba))
+        values = self.probabilities_of(label_rows).reshape(proba.n_rows, self.n_labels)
         blocks = []
         for block, span in proba.spans():
             column = values[:, span]
@@ -381,8 +386,8 @@ def _read_pair(classes: Any, n_labels: int) -> tuple[NDArray[Any], ...]:
             _refuse_pair(classes)
     if n_given != n_labels:
         raise InvalidParameter("classes", f"be one pair, or one for each of {n_labels} labels", f"{n_given} pairs")
-    known = pair.ndim == 1 and pair.dtype.kind in "iubO" and _is_pair(python_labels(pair))
-    return (pair,) * n_labels if known else _refuse_pair(classes)
+    is_pair = pair.ndim == 1 and pair.dtype.kind in "iubO" and _is_pair(python_labels(pair))
+    return (pair,) * n_labels if is_pair else _refuse_pair(classes)
 
 
 def _is_pair(labels: list[Any]) -> bool:

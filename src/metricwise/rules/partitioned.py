@@ -80,8 +80,8 @@ class PartitionedRule(RuleOfParts):
 
     def read_groups(self, n_rows: int, **row_inputs: Any) -> IntArray:
         """Read the part of each row, one of those known unless there is a rule for other ones."""
-        known = self.known
-        return known.codes(row_inputs.get(known.parameter), n_rows, others=self.decides_others)
+        groups = self.known
+        return groups.codes(row_inputs.get(groups.parameter), n_rows, others=self.decides_others)
 
     def decide(self, rows: RuleRows) -> IntArray:
         """Return the codes of the decisions about rows, each by the rule of its part, of shape (N, M)."""

@@ -131,18 +131,18 @@ class ListColumns:
                 "drop such rows, or write an empty list where there is no label",
             )
         inner = kind.value_type
-        known = types.is_integer(inner) or (what == "numbers" and types.is_floating(inner))
+        accepted = types.is_integer(inner) or (what == "numbers" and types.is_floating(inner))
         lengths, flats = [np.zeros(0, dtype=np.int64)], []
         for chunk in column.chunks:
             lengths.append(compute.list_value_length(chunk).to_numpy(zero_copy_only=False).astype(np.int64))
             flat = chunk.flatten()
-            if len(flat) and not known:
+            if len(flat) and not accepted:
                 self._refuse(f"the column {shown(name)} must hold lists of {what}, got type {kind}")
             if flat.null_count:
                 at = flat.is_null().to_pylist().index(True)
                 row = start + sum(map(len, lengths[:-1])) + int(np.searchsorted(np.cumsum(lengths[-1]), at, "right"))
                 self._refuse(f"the column {shown(name)} must not have nulls in its lists, got one in row {row}")
-            if known:
+            if accepted:
                 flats.append(flat.to_numpy(zero_copy_only=False))
         empty = np.zeros(0, dtype=np.int32 if what == "labels" else np.float32)
         return np.concatenate(lengths), np.concatenate(flats) if flats else empty

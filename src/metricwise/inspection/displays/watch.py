@@ -196,5 +196,5 @@ def _shares(outputs: Sequence[Mapping[str, Any]]) -> dict[str, FloatArray]:
 
 
 def _span(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.ptp(known)) if len(known) else 0.0
+    finite_values = values[~np.isnan(values)]
+    return float(np.ptp(finite_values)) if len(finite_values) else 0.0
