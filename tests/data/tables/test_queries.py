@@ -291,13 +291,15 @@ def test_counts_of_a_single_column(classes):
         ("w = -1", r"sample_weight must be non-negative"),
     ],
 )
-def test_rows_that_a_database_finds_to_be_no_probabilities(change, message):
+@pytest.mark.parametrize("labelled", [True, False])
+def test_rows_that_a_database_finds_to_be_no_probabilities(change, message, labelled):
     eta, y = draw()
     table = rows_of(eta, CLASSES[y], CLASSES, w=pa.array(np.ones(len(y))))
     with connected("duckdb", oof=table) as connection:
         connection.execute(f"UPDATE oof SET {change} WHERE id = 7")
+        target, classes = ("grade", None) if labelled else (None, CLASSES)
         with pytest.raises(ValueError, match=message):
-            mw.optimize(counting(connection), "grade", "accuracy", sample_weight="w")
+            mw.optimize(counting(connection), target, "accuracy", sample_weight="w", classes=classes)
 
 
 # --------------------------------------------------------------------------------------------------------------- types

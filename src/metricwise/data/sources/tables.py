@@ -665,7 +665,7 @@ class TableChunks:
         self, losses: Sequence[Loss], expected: bool, link: LinkArrays | None = None, linked: bool = True
     ) -> NDArray[np.float64] | None:
         """Return sums (2, R, 1, K, K) that a database counts itself; see :meth:`ChunkedSource.count_losses`."""
-        if self._counted is None:
+        if self._counted is None or not (self.labelled or self._proper):
             return None
         query, columns, classes = self._counted
         statements = CountStatement.of(query.rows, columns, losses, expected=expected, link=link, linked=linked)
@@ -675,14 +675,25 @@ class TableChunks:
         return np.concatenate([np.stack(both) for both in sums], axis=1)[:, :, None]
 
     @cached_property
-    def label_counts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Weights and rows of positive weight by class, (1, K), by a database; None also if some rows are refused."""
-        if self._counted is None or not self.labelled or self.layout.reader.counts_rows:
-            return None
+    def _proper(self) -> bool:
+        """Whether a database finds that rows without labels are distributions; with labels, it checks as it counts."""
+        return self._checked_there()[2] == 0
+
+    def _checked_there(self) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+        """Return weights and rows of positive weight by class, and the number of rows that are no distributions."""
+        assert self._counted is not None
         query, columns, classes = self._counted
         statement = LabelStatement.of(query.rows, columns, sum_tolerance(len(columns.proba)))
         weights, rows, n_rows, n_wrong = statement.read(query.answers(statement.statement), classes)
         self._check_number(n_rows)
+        return weights, rows, n_wrong
+
+    @cached_property
+    def label_counts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Weights and rows of positive weight by class, (1, K), by a database; None also if some rows are refused."""
+        if self._counted is None or not self.labelled or self.layout.reader.counts_rows:
+            return None
+        weights, rows, n_wrong = self._checked_there()
         return None if n_wrong else (weights, rows)
 
     def take(self, places: NDArray[np.intp]) -> Rows | None:
