@@ -48,7 +48,16 @@ from ..tables.query_counts import (
     has_literal,
     positions_statement,
 )
-from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
+from ..tables.reading import (
+    MEMORY_LIMIT,
+    Table,
+    TableReader,
+    batch_rows,
+    check_labels,
+    check_numbers,
+    closed,
+    open_table,
+)
 from .base import join_rows
 from .chunked import ChunkedSource, Read
 
@@ -220,8 +229,12 @@ def feature_names(reader: TableReader, spec: RowSpec) -> tuple[str, ...]:
 def _survey_groups(reader: TableReader, features: Sequence[str], memory_limit: int) -> list[Any]:
     """Return the distinct groups that occur, None where it is missing, reading the columns of these only."""
     occurring: dict[Any, None] = {}
-    for batch in reader.batches(dict.fromkeys(features, False), batch_rows(8 * len(features), memory_limit)):
-        occurring = updated_groups(occurring, groups_of(batch, features, has_texts=reader.has_texts)[0])
+    n_batch = batch_rows(8 * len(features), memory_limit)
+    with closed(reader.batches(dict.fromkeys(features, False), n_batch)) as batches:
+        for batch in batches:
+            for feature in features:
+                check_labels(batch.column(feature), feature, reader.title)
+            occurring = updated_groups(occurring, groups_of(batch, features, has_texts=reader.has_texts)[0])
     return list(occurring)
 
 
@@ -307,10 +320,11 @@ def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tup
         reader.check(names)
         n_rows = _survey_there(reader, counters)
     else:
-        for batch in reader.batches(columns, batch_rows(8 * len(columns), memory_limit)):
-            n_rows += batch.num_rows
-            for counter in counters:
-                counter.add(batch.column(counter.name))
+        with closed(reader.batches(columns, batch_rows(8 * len(columns), memory_limit))) as batches:
+            for batch in batches:
+                n_rows += batch.num_rows
+                for counter in counters:
+                    counter.add(batch.column(counter.name))
     if n_rows == 0:
         raise InvalidParameter("", problem="the table must have at least one row, got none", owner=reader.title)
     return n_rows, [counter.target(reader.has_texts) for counter in counters]
@@ -740,9 +754,10 @@ class TableChunks:
     def reads(self) -> Iterator[Read]:
         """Yield what makes rows of each batch."""
         start, check = 0, not vars(self).get("_checked", False)
-        for batch in self.table.batches(self.layout.columns, self.n_batch):
-            yield partial(self.layout.rows, batch, start, check)
-            start += batch.num_rows
+        with closed(self.table.batches(self.layout.columns, self.n_batch)) as batches:
+            for batch in batches:
+                yield partial(self.layout.rows, batch, start, check)
+                start += batch.num_rows
         self._check_number(start)
         if self.table.lasting:
             vars(self)["_checked"] = True
