@@ -1,6 +1,7 @@
 """Queries of a PostgreSQL server, which is started in a temporary folder: skipped where it is not installed."""
 
 import tempfile
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -191,6 +192,20 @@ def test_samples_are_stratified_and_unbiased(server):
         assert not np.array_equal(sample.proba.blocks[0], other.proba.blocks[0])
         places = np.array([3, 40_000, 49_999])
         np.testing.assert_array_equal(source.take(places).proba.blocks[0][:, 0], eta[places])
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
+def test_numbers_are_not_rounded_as_text(server, driver):
+    rng = np.random.default_rng(0)
+    p = rng.random(1000)
+    table = pa.table({"id": np.arange(1000), "p": p, "y": (rng.random(1000) < p).astype(int)})
+    with connected(driver, server, digits=table) as connection:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("SET extra_float_digits = -5")
+        query = mw.Query(connection, "SELECT * FROM digits ORDER BY id", copy=False)
+        source = open_rows(RowSpec(mw.Table(query, proba="p"), "y"))[1]
+        places = np.arange(0, 1000, 10)
+        assert source.take(places).proba.positive_column(0).tolist() == p[places].tolist()
 
 
 @pytest.mark.parametrize("driver", POSTGRES)

@@ -375,8 +375,9 @@ class _DbApi:
 
     def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
         """Not through a cursor of the server, for which PostgreSQL does not run queries in parallel."""
+        options = {"binary": True} if self._library == "psycopg" else {}  # texts may be rounded: extra_float_digits
         with self._transaction():
-            yield from self._fetched(self._connection.cursor(), text, columns, _MAX_ANSWERS)
+            yield from self._fetched(self._connection.cursor(**options), text, columns, _MAX_ANSWERS)
 
     def _fetched(self, cursor: Any, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         try:
