@@ -190,6 +190,26 @@ def test_a_copy_is_the_rows_as_they_were_and_goes_with_the_query(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_columns_that_are_copied_later_have_the_same_rows():
+    eta, y = draw()
+    table = rows_of(eta, CLASSES[y], CLASSES, g=pa.array(np.arange(500) % 50))
+    with connected("sqlite", oof=table) as connection:
+        rows = mw.Table(mw.Query(connection, SELECT), proba_prefix="p_")
+        rule = mw.optimize(rows, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
+        both = [
+            str(mw.evaluate(rule, data, target, "macro_f1", groups=groups))
+            for data, target, groups in ((rows, "grade", "g"), (eta, CLASSES[y], np.arange(500) % 50))
+        ]
+        assert both[0] == both[1]
+        rows = mw.Table(mw.Query(connection, SELECT), proba_prefix="p_")
+        mw.optimize(rows, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE))
+        connection.execute("INSERT INTO oof SELECT * FROM oof WHERE id < 10")
+        message = r"the query: the number of rows must not change, got 500 at first and 510 .*; .* make another Query"
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=message):
+                mw.evaluate(rule, rows, "grade", "macro_f1", groups="g")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 def test_a_disk_without_room_for_a_copy(monkeypatch):
     eta, y = draw(3000)

@@ -138,6 +138,11 @@ class Query(TableReader):
                 draft.write(batch)
                 yield batch
         draft.finish()
+        if self._copies and self._copies[0].n_rows != draft.n_rows:
+            raise RuntimeError(
+                f"{self.title}: the number of rows must not change, got {self._copies[0].n_rows} at first and "
+                f"{draft.n_rows} when other columns were read; for other rows, make another Query."
+            )
         self._copies.append(draft)
 
 
@@ -208,7 +213,7 @@ class _Copy:
     """Columns of all rows in a temporary file, which is removed with it."""
 
     def __init__(self, columns: Mapping[str, bool]) -> None:
-        self._columns = columns
+        self._columns, self.n_rows = columns, 0
         handle, self._path = tempfile.mkstemp(suffix=".arrow", prefix="metricwise_")
         os.close(handle)
         self._remove = weakref.finalize(self, _remove, self._path)
@@ -223,6 +228,7 @@ class _Copy:
             if self._writer is None:
                 self._writer = arrow().ipc.new_file(self._path, batch.schema)
             self._writer.write_batch(batch)
+            self.n_rows += batch.num_rows
         except OSError as error:
             raise RuntimeError(
                 f"The rows of the query cannot be copied to {self._path}: {_sentence(error)}; set copy=False, or "
