@@ -190,6 +190,27 @@ def test_a_copy_is_the_rows_as_they_were_and_goes_with_the_query(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("driver", LOCAL)
+@pytest.mark.parametrize("copy", [True, False])
+def test_rows_without_labels_are_counted_by_the_database(driver, copy, monkeypatch):
+    """No column is read for it: the first may be of any type."""
+    eta, y = draw()
+    text = "SELECT CASE WHEN id < 400 THEN 1 ELSE CAST('x' || id AS BLOB) END AS other, oof.* FROM oof ORDER BY id"
+    text = text.replace("THEN 1", "THEN NULL") if driver == "duckdb" else text
+    with connected(driver, oof=rows_of(eta, CLASSES[y], CLASSES)) as connection:
+        query, read = mw.Query(connection, text, copy=copy), set()
+        own = query.scan
+        monkeypatch.setattr(query, "scan", lambda columns, n_rows: (read.update(columns), own(columns, n_rows))[1])
+        rows = mw.Table(query, proba_prefix="p_")
+        solution = mw.optimize(rows, None, "macro_f1", classes=CLASSES)
+        whole = mw.optimize(eta, None, "macro_f1", classes=CLASSES)
+        assert solution.value == pytest.approx(whole.value, abs=1e-12)
+        np.testing.assert_array_equal(solution.rule.predict(eta), whole.rule.predict(eta))
+        rule = mw.optimize(eta, CLASSES[y], "macro_f1").rule
+        assert str(mw.estimate_shares(rule, rows)) == str(mw.estimate_shares(rule, eta))
+        assert read == {"p_high", "p_low", "p_mid"}
+
+
 def test_columns_that_are_copied_later_have_the_same_rows():
     eta, y = draw()
     table = rows_of(eta, CLASSES[y], CLASSES, g=pa.array(np.arange(500) % 50))

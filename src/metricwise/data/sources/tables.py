@@ -316,7 +316,7 @@ def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tup
     """Return the number of rows, and the labels that occur in some columns, reading these columns only."""
     n_rows, counters = 0, [DistinctLabels(name, reader.title) for name in names]
     columns = dict.fromkeys(names or reader.names[:1], False)
-    if isinstance(reader, Query) and reader.counts:
+    if isinstance(reader, Query) and (reader.counts or not names):
         reader.check(names)
         n_rows = _survey_there(reader, counters)
     else:
