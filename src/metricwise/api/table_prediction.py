@@ -21,7 +21,7 @@ from ..data.row_spec import Piece
 from ..data.sources.tables import arrow_labels, proba_of, rule_columns
 from ..data.tables.formats import Csv, arrow, file_format
 from ..data.tables.label_lists import ListColumns
-from ..data.tables.reading import Table, TableReader, batch_rows, open_table
+from ..data.tables.reading import Table, TableReader, batch_rows, closed, open_table
 from ..data.tables.writing import TableWriter, arrow_column, check_target
 from ..rules.base import Rule, RuleRows
 from ..rules.label_base import LabelRuleBase
@@ -116,7 +116,11 @@ def predict_table(
         batches, title = _decided_lists(rule, table, target, keep, names[0])
     else:
         batches, title = _decided_columns(rule, table, keep, names)
-    with Progress("predict_table", 1, shown_progress) as progress, TableWriter(target, table.separator) as writer:
+    with (
+        closed(batches),
+        Progress("predict_table", 1, shown_progress) as progress,
+        TableWriter(target, table.separator) as writer,
+    ):
         n_rows = 0
         progress.stage("deciding")
         for decided in batches:
@@ -148,10 +152,11 @@ def _decided_lists(
 
     def decided() -> Iterator[dict[str, Any]]:
         pa = arrow()
-        for start, batch in columns.batches(keep):
-            labels = rule.predict(columns.stored(batch, start).csr(columns.n_labels))
-            lists = pa.ListArray.from_arrays(labels.indptr.astype(np.int32), labels.indices.astype(np.int32))
-            yield {**{kept: batch.column(kept) for kept in keep}, name: lists}
+        with closed(columns.batches(keep)) as batches:
+            for start, batch in batches:
+                labels = rule.predict(columns.stored(batch, start).csr(columns.n_labels))
+                lists = pa.ListArray.from_arrays(labels.indptr.astype(np.int32), labels.indices.astype(np.int32))
+                yield {**{kept: batch.column(kept) for kept in keep}, name: lists}
 
     return decided(), columns.reader.title
 
@@ -181,12 +186,13 @@ def _decided(
     pieces = PieceReader(schema, schema.multioutput, classes, None, remedies=OTHER_RULE)
     read = {**dict.fromkeys(keep, False), **{name: True for output in columns for name in output.columns}}
     labels, start = [arrow_column(decisions) for decisions in schema.decisions], 0
-    for batch in reader.batches(read, batch_rows(8 * len(read), memory_limit)):
-        proba = pieces.rows(Piece(proba_of(batch, columns, pieces)), start).proba
-        codes = rule.decide(RuleRows(proba, start))
-        decided = [column_labels.take(arrow().array(codes[:, m])) for m, column_labels in enumerate(labels)]
-        yield {**{name: batch.column(name) for name in keep}, **dict(zip(names, decided, strict=True))}
-        start += batch.num_rows
+    with closed(reader.batches(read, batch_rows(8 * len(read), memory_limit))) as batches:
+        for batch in batches:
+            proba = pieces.rows(Piece(proba_of(batch, columns, pieces)), start).proba
+            codes = rule.decide(RuleRows(proba, start))
+            decided = [column_labels.take(arrow().array(codes[:, m])) for m, column_labels in enumerate(labels)]
+            yield {**{name: batch.column(name) for name in keep}, **dict(zip(names, decided, strict=True))}
+            start += batch.num_rows
 
 
 def _outputs(rule: Rule) -> tuple[list[str], str]:

@@ -1,6 +1,11 @@
 """Queries of databases: the answers of arrays in memory, a bounded part of the rows at a time, one clear error."""
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import weakref
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +21,7 @@ import metricwise as mw
 import worlds
 from databases import LOCAL, connected, rows_of
 from metricwise.core.losses import Loss
+from metricwise.core.rows import Rows
 from metricwise.data.open import open_rows
 from metricwise.data.row_spec import RowSpec
 from metricwise.data.tables import queries, reading
@@ -184,6 +190,47 @@ def test_a_copy_is_the_rows_as_they_were_and_goes_with_the_query(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("driver", LOCAL)
+@pytest.mark.parametrize("copy", [True, False])
+def test_rows_without_labels_are_counted_by_the_database(driver, copy, monkeypatch):
+    """No column is read for it: the first may be of any type."""
+    eta, y = draw()
+    text = "SELECT CASE WHEN id < 400 THEN 1 ELSE CAST('x' || id AS BLOB) END AS other, oof.* FROM oof ORDER BY id"
+    text = text.replace("THEN 1", "THEN NULL") if driver == "duckdb" else text
+    with connected(driver, oof=rows_of(eta, CLASSES[y], CLASSES)) as connection:
+        query, read = mw.Query(connection, text, copy=copy), set()
+        own = query.scan
+        monkeypatch.setattr(query, "scan", lambda columns, n_rows: (read.update(columns), own(columns, n_rows))[1])
+        rows = mw.Table(query, proba_prefix="p_")
+        solution = mw.optimize(rows, None, "macro_f1", classes=CLASSES)
+        whole = mw.optimize(eta, None, "macro_f1", classes=CLASSES)
+        assert solution.value == pytest.approx(whole.value, abs=1e-12)
+        np.testing.assert_array_equal(solution.rule.predict(eta), whole.rule.predict(eta))
+        rule = mw.optimize(eta, CLASSES[y], "macro_f1").rule
+        assert str(mw.estimate_shares(rule, rows)) == str(mw.estimate_shares(rule, eta))
+        assert read == {"p_high", "p_low", "p_mid"}
+
+
+def test_columns_that_are_copied_later_have_the_same_rows():
+    eta, y = draw()
+    table = rows_of(eta, CLASSES[y], CLASSES, g=pa.array(np.arange(500) % 50))
+    with connected("sqlite", oof=table) as connection:
+        rows = mw.Table(mw.Query(connection, SELECT), proba_prefix="p_")
+        rule = mw.optimize(rows, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE)).rule
+        both = [
+            str(mw.evaluate(rule, data, target, "macro_f1", groups=groups))
+            for data, target, groups in ((rows, "grade", "g"), (eta, CLASSES[y], np.arange(500) % 50))
+        ]
+        assert both[0] == both[1]
+        rows = mw.Table(mw.Query(connection, SELECT), proba_prefix="p_")
+        mw.optimize(rows, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE))
+        connection.execute("INSERT INTO oof SELECT * FROM oof WHERE id < 10")
+        message = r"the query: the number of rows must not change, got 500 at first and 510 .*; .* make another Query"
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=message):
+                mw.evaluate(rule, rows, "grade", "macro_f1", groups="g")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 def test_a_disk_without_room_for_a_copy(monkeypatch):
     eta, y = draw(3000)
@@ -291,13 +338,15 @@ def test_counts_of_a_single_column(classes):
         ("w = -1", r"sample_weight must be non-negative"),
     ],
 )
-def test_rows_that_a_database_finds_to_be_no_probabilities(change, message):
+@pytest.mark.parametrize("labelled", [True, False])
+def test_rows_that_a_database_finds_to_be_no_probabilities(change, message, labelled):
     eta, y = draw()
     table = rows_of(eta, CLASSES[y], CLASSES, w=pa.array(np.ones(len(y))))
     with connected("duckdb", oof=table) as connection:
         connection.execute(f"UPDATE oof SET {change} WHERE id = 7")
+        target, classes = ("grade", None) if labelled else (None, CLASSES)
         with pytest.raises(ValueError, match=message):
-            mw.optimize(counting(connection), "grade", "accuracy", sample_weight="w")
+            mw.optimize(counting(connection), target, "accuracy", sample_weight="w", classes=classes)
 
 
 # --------------------------------------------------------------------------------------------------------------- types
@@ -358,6 +407,33 @@ def test_labels_that_are_missing_in_the_first_rows():
         assert batch.schema.types == [pa.null()]
 
 
+@pytest.mark.parametrize("copy", [True, False])
+def test_rows_that_a_connection_has_as_mappings(copy):
+    eta, y = draw()
+    with connected("sqlite", oof=rows_of(eta, CLASSES[y], CLASSES)) as connection:
+        for factory in (sqlite3.Row, lambda cursor, row: dict(zip(next(zip(*cursor.description)), row))):  # noqa: B905
+            connection.row_factory = factory
+            rows = mw.Table(mw.Query(connection, SELECT, copy=copy), proba_prefix="p_")
+            solution = mw.optimize(rows, "grade", "macro_f1", strategy=mw.Strategy(**RECIPE))
+            whole = mw.optimize(eta, CLASSES[y], "macro_f1", strategy=mw.Strategy(**RECIPE))
+            assert solution.value == pytest.approx(whole.value, abs=1e-12)
+        connection.row_factory = lambda cursor, row: row[0]
+        rows = mw.Query(connection, SELECT, copy=copy)
+        with pytest.raises(ValueError, match=r"Query: connection must have rows that are tuples or mappings, got str;"):
+            mw.optimize(rows, "grade", "accuracy")
+
+
+def test_labels_of_special_types():
+    keys = pa.array([b"a" * 16, b"b" * 16], pa.uuid())
+    table = mw.Table(pa.table({"p": [0.2, 0.7], "y": [0, 1], "key": keys}), proba="p")
+    for call in (
+        lambda: mw.optimize(table, "key", "accuracy"),
+        lambda: mw.optimize(table, "y", "accuracy", sensitive_features="key"),
+    ):
+        with pytest.raises(ValueError, match=r"the column 'key' must hold text, .*arrow.uuid>; convert it to text"):
+            call()
+
+
 # ------------------------------------------------------------------------------------------------------------ refusals
 
 
@@ -369,6 +445,14 @@ def test_what_is_no_query():
     engine = type("Engine", (), {"__module__": "sqlalchemy.engine.base"})()
     with pytest.raises(TypeError, match=r"pass engine.raw_connection\(\).driver_connection"):
         mw.Query(engine, "SELECT 1")
+
+    class AsyncConnection:
+        cursor = print
+
+        async def commit(self): ...
+
+    with pytest.raises(TypeError, match=r"got AsyncConnection; pass one that is not asynchronous"):
+        mw.Query(AsyncConnection(), "SELECT 1")
     for driver in LOCAL:
         with connected(driver) as connection:
             with pytest.raises(TypeError, match=r"query must be the text of a SELECT statement, got 7"):
@@ -457,3 +541,79 @@ def test_a_relation_whose_connection_is_closed():
     assert n_rows + sum(batch.num_rows for batch in batches) == 1_000_000  # a stream that is open is read to its end
     with pytest.raises(RuntimeError, match=r"the relation: the database failed while rows were read: "):
         next(relation.scan({"p": True}, 2048))
+
+
+@pytest.mark.parametrize("kind", ["query", "copy", "relation"])
+def test_an_interrupt_leaves_no_open_result(kind, tmp_path, monkeypatch):
+    """Also while a traceback is kept, as in notebooks: DuckDB runs no other statement before a result is closed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    text = "SELECT 0.5 AS p_no, 0.5 AS p_yes, IF(x % 2 = 0, 'no', 'yes') AS label FROM range(100_000) t(x)"
+    with duckdb.connect() as connection:
+        data = connection.sql(text) if kind == "relation" else mw.Query(connection, text, copy=kind == "copy")
+        source, kept = open_rows(RowSpec(mw.Table(data, proba_prefix="p_"), "label"))[1], []
+        rule = mw.WeightedRule.from_thresholds(0.3, classes=["no", "yes"], pos_label="yes")
+        n_files = len(list(tmp_path.iterdir()))  # copies of labels
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        calls = {
+            "tally": lambda: source.class_weights,
+            "take": lambda: source.take(np.arange(3)),
+            "decide": lambda: mw.predict_table(rule, mw.Table(data, proba_prefix="p_"), tmp_path / "decisions.parquet"),
+        }
+        for name, call in calls.items():
+            with monkeypatch.context() as changed:
+                changed.setattr(mw.WeightedRule if name == "decide" else Rows, name, interrupt)
+                with pytest.raises(KeyboardInterrupt) as error:
+                    call()
+            kept.append(error)
+            assert connection.sql("SELECT 42").fetchall() == [(42,)]
+            assert len(list(tmp_path.iterdir())) == n_files
+
+
+def test_an_interrupt_that_the_driver_raises_as_an_error(monkeypatch):
+    """DuckDB does so while it computes."""
+
+    def batches(*_):
+        raise RuntimeError("Query interrupted")
+        yield
+
+    with connected("duckdb") as connection:
+        query = mw.Query(connection, "SELECT 0.5 AS p, 'no' AS label")
+        monkeypatch.setattr(query._driver, "batches", batches)
+        with pytest.raises(KeyboardInterrupt):
+            mw.optimize(mw.Table(query, proba="p"), "label", "accuracy")
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, duckdb
+import metricwise as mw
+rule = mw.WeightedRule.from_thresholds(0.3, classes=["no", "yes"], pos_label="yes")
+text = "SELECT sqrt(x) * 0 + 0.5 AS no, 0.5 AS yes FROM range(1_000_000_000) t(x)"
+query = mw.Query(duckdb.connect(), text, copy=sys.argv[1] == "copying")
+threading.Timer(0.5, os.kill, (os.getpid(), getattr(signal, sys.argv[3]))).start()
+try:
+    mw.predict_table(rule, query, sys.argv[2])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
+@pytest.mark.parametrize("when", ["reading", "copying"])
+@pytest.mark.parametrize("kind", ["SIGINT", "SIGKILL"])
+def test_a_process_that_is_interrupted_or_killed(when, kind, tmp_path):
+    """It ends, with no part of a file under the name of the whole one; an interrupt also removes temporary files."""
+    target = tmp_path / "decisions.parquet"
+    command = [sys.executable, "-c", INTERRUPTED, when, str(target), kind]
+    ended = subprocess.run(
+        command, env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True, timeout=60
+    )
+    assert not target.exists()
+    if kind == "SIGINT":
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")
+        assert not list(tmp_path.iterdir())
+    else:
+        assert ended.returncode == -signal.SIGKILL

@@ -1,5 +1,8 @@
 """Queries of a PostgreSQL server, which is started in a temporary folder: skipped where it is not installed."""
 
+import tempfile
+from contextlib import closing
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,9 +12,11 @@ import metricwise as mw
 import worlds
 from databases import POSTGRES, address, connected, load, open_postgres, rows_of
 from metricwise.core.losses import Loss
+from metricwise.core.rows import Rows
 from metricwise.data.open import open_rows
 from metricwise.data.row_spec import RowSpec
 from metricwise.data.tables import reading
+from metricwise.data.tables.query_counts import LabelStatement
 from metricwise.oracles.counts import Counts
 from metricwise.rules import TemperatureScaling
 
@@ -190,6 +195,20 @@ def test_samples_are_stratified_and_unbiased(server):
 
 
 @pytest.mark.parametrize("driver", POSTGRES)
+def test_numbers_are_not_rounded_as_text(server, driver):
+    rng = np.random.default_rng(0)
+    p = rng.random(1000)
+    table = pa.table({"id": np.arange(1000), "p": p, "y": (rng.random(1000) < p).astype(int)})
+    with connected(driver, server, digits=table) as connection:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("SET extra_float_digits = -5")
+        query = mw.Query(connection, "SELECT * FROM digits ORDER BY id", copy=False)
+        source = open_rows(RowSpec(mw.Table(query, proba="p"), "y"))[1]
+        places = np.arange(0, 1000, 10)
+        assert source.take(places).proba.positive_column(0).tolist() == p[places].tolist()
+
+
+@pytest.mark.parametrize("driver", POSTGRES)
 def test_columns_of_every_type(server, driver):
     text = """SELECT 0.25::numeric::float8 AS p, i % 2 = 0 AS flag, 'a'::varchar AS name, date '2024-01-31' AS day,
         i::smallint AS small, i AS plain, i::bigint AS big, 0.1::real AS single FROM generate_series(1, 10) t(i)"""
@@ -271,3 +290,110 @@ def test_another_thread_that_writes_is_not_seen_in_the_middle(server):
         assert sum(batch.num_rows for batch in batches) == 400
         assert sum(batch.num_rows for batch in query.scan({"id": True}, 100)) == 500
         assert sum(batch.num_rows for batch in mw.Query(connection, SELECT).scan({"id": True}, 100)) == 201
+
+
+# ---------------------------------------------------------------------------------------- what is killed or interrupted
+
+
+def status(connection):
+    return connection.info.transaction_status.name
+
+
+@pytest.mark.parametrize("driver", POSTGRES[:2])
+@pytest.mark.parametrize("copy", [True, False])
+def test_rows_that_a_connection_has_as_mappings(server, driver, copy):
+    eta, labels, _ = draw(500)
+    with connected(driver, server, oof=rows_of(eta, labels, CLASSES)) as connection:
+        whole = mw.optimize(eta, labels, "macro_f1").value
+        for factory in (psycopg.rows.dict_row, psycopg.rows.namedtuple_row):
+            connection.row_factory = factory
+            rows = mw.Table(mw.Query(connection, SELECT, copy=copy), proba_prefix="p_")
+            assert mw.optimize(rows, "grade", "macro_f1").value == pytest.approx(whole, abs=1e-12)
+        connection.row_factory = psycopg.rows.scalar_row
+        with pytest.raises(ValueError, match=r"connection must have rows that are tuples or mappings, got "):
+            mw.optimize(mw.Query(connection, SELECT, copy=copy), "grade", "macro_f1")
+
+
+@pytest.mark.parametrize("driver", POSTGRES[:2])
+@pytest.mark.parametrize("copy", [True, False])
+def test_transactions_are_as_they_were(server, driver, copy, monkeypatch):
+    """After a statement that fails, and an interrupt whose traceback is kept, within a transaction and outside."""
+    monkeypatch.setattr(reading, "_MIN_BATCH", 64)
+    monkeypatch.setattr(reading, "_MAX_BATCH", 64)
+    eta, labels, _ = draw(500)
+    with connected(driver, server, oof=rows_of(eta, labels, CLASSES)) as connection:
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        def interrupted():
+            with monkeypatch.context() as changed:
+                changed.setattr(Rows, "tally", interrupt)
+                changed.setattr(LabelStatement, "read", interrupt)
+                mw.optimize(mw.Table(mw.Query(connection, SELECT, copy=copy), proba_prefix="p_"), "grade", "macro_f1")
+
+        def wrong():
+            text = "SELECT 1 / (id - 70) AS p, id % 2 AS y FROM oof"
+            mw.optimize(mw.Table(mw.Query(connection, text, copy=copy), proba="p"), "y", "f1")
+
+        calls = {
+            lambda: mw.Query(connection, "SELECT nothing FROM oof", copy=copy): ValueError,
+            interrupted: KeyboardInterrupt,
+            wrong: RuntimeError,
+        }
+        kept = []
+        for call, kind in calls.items():
+            with pytest.raises(kind) as error:
+                call()
+            kept.append(error)
+            assert status(connection) in {"IDLE", "IDLE" if connection.autocommit else "INTRANS"}
+            assert connection.execute("SELECT COUNT(*) FROM pg_cursors").fetchone() == (0,)
+            connection.rollback()
+        with connection.transaction():
+            connection.execute("DELETE FROM oof WHERE id >= 400")
+            for call, kind in calls.items():
+                with pytest.raises(kind) as error:
+                    call()
+                kept.append(error)
+                assert status(connection) == "INTRANS"
+                assert connection.execute("SELECT COUNT(*) FROM oof").fetchone() == (400,)
+                assert connection.execute("SELECT COUNT(*) FROM pg_cursors").fetchone() == (0,)
+            rows = mw.Table(mw.Query(connection, SELECT, copy=copy), proba_prefix="p_")
+            whole = mw.optimize(eta[:400], labels[:400], "macro_f1").value
+            assert mw.optimize(rows, "grade", "macro_f1").value == pytest.approx(whole, abs=1e-12)
+            assert status(connection) == "INTRANS"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("driver", POSTGRES)
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_server_that_is_killed(server, driver, copy, tmp_path, monkeypatch):
+    """While decisions are written, and for later calls: one error, no hang, and no part of a file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(reading, "_MAX_BATCH", 1 << 16)
+    rule = mw.WeightedRule.from_thresholds(0.3, classes=["no", "yes"], pos_label="yes")
+    text = "SELECT 0.5::float8 AS no, 0.5::float8 AS yes, i % 2 AS label FROM generate_series(1, 1000000) t(i)"
+    message = r"the query: the database failed while rows were read: .*; call again with an open connection"
+    target, own, n_decided = tmp_path / "decisions.parquet", mw.WeightedRule.decide, []
+
+    def decide(self, rows):
+        n_decided.append(rows.proba.n_rows)
+        if len(n_decided) == 2:
+            data, log = server.folder / "data", server.folder / "log"
+            server.call("pg_ctl", "-D", str(data), "-w", "-l", str(log), "-m", "immediate", "restart")
+        return own(self, rows)
+
+    with open_postgres(driver, server) as connection, monkeypatch.context() as changed:
+        query = mw.Query(connection, text, copy=copy)
+        changed.setattr(mw.WeightedRule, "decide", decide)
+        for call in (
+            lambda: mw.predict_table(rule, query, target),
+            lambda: mw.predict_table(rule, query, target),
+            lambda: mw.optimize(query, "label", "f1"),
+        ):
+            with pytest.raises(RuntimeError, match=message):
+                call()
+            assert not list(tmp_path.iterdir())
+    assert sum(n_decided) < 1_000_000
+    with open_postgres(driver, server) as connection:
+        assert mw.predict_table(rule, mw.Query(connection, text, copy=copy), target) == 1_000_000

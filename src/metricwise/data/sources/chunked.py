@@ -18,6 +18,7 @@ from ...core.losses import Loss
 from ...core.rows import Rows
 from ...core.schema import Schema
 from ...kernels import LinkArrays, work_alone
+from ..tables.reading import closed
 from .base import LazySource, Passes, changed, join_rows
 
 __all__ = ["ChunkedSource", "Chunks"]
@@ -123,10 +124,11 @@ class ChunkedSource(LazySource):
         return cls(chunks, source.schema, source.passes)
 
     def _reads(self) -> Iterator[Read]:
-        for read in self.chunks.reads():
-            yield read
-            if self.passes.listener is not None:
-                self.passes.listener()
+        with closed(self.chunks.reads()) as reads:
+            for read in reads:
+                yield read
+                if self.passes.listener is not None:
+                    self.passes.listener()
 
     @property
     def n_rows(self) -> int:
@@ -150,7 +152,8 @@ class ChunkedSource(LazySource):
 
     def map_reduce(self, ask: Callable[[Rows], T], add: Callable[[T, T], T]) -> T:
         """Ask several chunks at a time while the next are read, and add up in order."""
-        return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), self._reads()))
+        with closed(self._reads()) as reads:
+            return reduce(add, _answers(lambda read: ask(changed(read(), self.changes)), reads))
 
     def _there(self, name: str) -> Any:
         """What chunks that are counted where they are have by this name; None where rows must be read.
@@ -199,13 +202,14 @@ class ChunkedSource(LazySource):
         if selected is not None:
             return selected
         parts = []
-        for read in self._reads():
-            chunk = changed(read(), self.changes)
-            begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
-            if begin < end:
-                parts.append(chunk.take(rows[begin:end] - chunk.start))
-            if end == len(rows):  # chunks come in order: the others have none of these
-                break
+        with closed(self._reads()) as reads:
+            for read in reads:
+                chunk = changed(read(), self.changes)
+                begin, end = np.searchsorted(rows, (chunk.start, chunk.start + chunk.n_rows))
+                if begin < end:
+                    parts.append(chunk.take(rows[begin:end] - chunk.start))
+                if end == len(rows):  # chunks come in order: the others have none of these
+                    break
         return join_rows(parts)
 
 

@@ -48,7 +48,16 @@ from ..tables.query_counts import (
     has_literal,
     positions_statement,
 )
-from ..tables.reading import MEMORY_LIMIT, Table, TableReader, batch_rows, check_labels, check_numbers, open_table
+from ..tables.reading import (
+    MEMORY_LIMIT,
+    Table,
+    TableReader,
+    batch_rows,
+    check_labels,
+    check_numbers,
+    closed,
+    open_table,
+)
 from .base import join_rows
 from .chunked import ChunkedSource, Read
 
@@ -220,8 +229,12 @@ def feature_names(reader: TableReader, spec: RowSpec) -> tuple[str, ...]:
 def _survey_groups(reader: TableReader, features: Sequence[str], memory_limit: int) -> list[Any]:
     """Return the distinct groups that occur, None where it is missing, reading the columns of these only."""
     occurring: dict[Any, None] = {}
-    for batch in reader.batches(dict.fromkeys(features, False), batch_rows(8 * len(features), memory_limit)):
-        occurring = updated_groups(occurring, groups_of(batch, features, has_texts=reader.has_texts)[0])
+    n_batch = batch_rows(8 * len(features), memory_limit)
+    with closed(reader.batches(dict.fromkeys(features, False), n_batch)) as batches:
+        for batch in batches:
+            for feature in features:
+                check_labels(batch.column(feature), feature, reader.title)
+            occurring = updated_groups(occurring, groups_of(batch, features, has_texts=reader.has_texts)[0])
     return list(occurring)
 
 
@@ -303,14 +316,15 @@ def _survey(reader: TableReader, names: Sequence[str], memory_limit: int) -> tup
     """Return the number of rows, and the labels that occur in some columns, reading these columns only."""
     n_rows, counters = 0, [DistinctLabels(name, reader.title) for name in names]
     columns = dict.fromkeys(names or reader.names[:1], False)
-    if isinstance(reader, Query) and reader.counts:
+    if isinstance(reader, Query) and (reader.counts or not names):
         reader.check(names)
         n_rows = _survey_there(reader, counters)
     else:
-        for batch in reader.batches(columns, batch_rows(8 * len(columns), memory_limit)):
-            n_rows += batch.num_rows
-            for counter in counters:
-                counter.add(batch.column(counter.name))
+        with closed(reader.batches(columns, batch_rows(8 * len(columns), memory_limit))) as batches:
+            for batch in batches:
+                n_rows += batch.num_rows
+                for counter in counters:
+                    counter.add(batch.column(counter.name))
     if n_rows == 0:
         raise InvalidParameter("", problem="the table must have at least one row, got none", owner=reader.title)
     return n_rows, [counter.target(reader.has_texts) for counter in counters]
@@ -665,7 +679,7 @@ class TableChunks:
         self, losses: Sequence[Loss], expected: bool, link: LinkArrays | None = None, linked: bool = True
     ) -> NDArray[np.float64] | None:
         """Return sums (2, R, 1, K, K) that a database counts itself; see :meth:`ChunkedSource.count_losses`."""
-        if self._counted is None:
+        if self._counted is None or not (self.labelled or self._proper):
             return None
         query, columns, classes = self._counted
         statements = CountStatement.of(query.rows, columns, losses, expected=expected, link=link, linked=linked)
@@ -675,14 +689,25 @@ class TableChunks:
         return np.concatenate([np.stack(both) for both in sums], axis=1)[:, :, None]
 
     @cached_property
-    def label_counts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Weights and rows of positive weight by class, (1, K), by a database; None also if some rows are refused."""
-        if self._counted is None or not self.labelled or self.layout.reader.counts_rows:
-            return None
+    def _proper(self) -> bool:
+        """Whether a database finds that rows without labels are distributions; with labels, it checks as it counts."""
+        return self._checked_there()[2] == 0
+
+    def _checked_there(self) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+        """Return weights and rows of positive weight by class, and the number of rows that are no distributions."""
+        assert self._counted is not None
         query, columns, classes = self._counted
         statement = LabelStatement.of(query.rows, columns, sum_tolerance(len(columns.proba)))
         weights, rows, n_rows, n_wrong = statement.read(query.answers(statement.statement), classes)
         self._check_number(n_rows)
+        return weights, rows, n_wrong
+
+    @cached_property
+    def label_counts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Weights and rows of positive weight by class, (1, K), by a database; None also if some rows are refused."""
+        if self._counted is None or not self.labelled or self.layout.reader.counts_rows:
+            return None
+        weights, rows, n_wrong = self._checked_there()
         return None if n_wrong else (weights, rows)
 
     def take(self, places: NDArray[np.intp]) -> Rows | None:
@@ -729,9 +754,10 @@ class TableChunks:
     def reads(self) -> Iterator[Read]:
         """Yield what makes rows of each batch."""
         start, check = 0, not vars(self).get("_checked", False)
-        for batch in self.table.batches(self.layout.columns, self.n_batch):
-            yield partial(self.layout.rows, batch, start, check)
-            start += batch.num_rows
+        with closed(self.table.batches(self.layout.columns, self.n_batch)) as batches:
+            for batch in batches:
+                yield partial(self.layout.rows, batch, start, check)
+                start += batch.num_rows
         self._check_number(start)
         if self.table.lasting:
             vars(self)["_checked"] = True

@@ -17,7 +17,7 @@ from ...core.inputs import Input
 from ...core.label_rows import entry_type
 from ..logits import OTHER_RULE
 from ..row_spec import Frequencies, RowSpec
-from .reading import Table, TableReader, batch_rows, check_numbers, open_table
+from .reading import Table, TableReader, batch_rows, check_numbers, closed, open_table
 
 __all__ = ["ListColumns", "load_list_table"]
 
@@ -82,15 +82,17 @@ class ListColumns:
         assert self.table.indices is not None and self.table.values is not None
         names = dict.fromkeys((self.table.indices, self.table.values, *others), False)
         limit = self.table.memory_limit
-        first = next(self.reader.batches(names, _TRIAL_ROWS), None)
+        with closed(self.reader.batches(names, _TRIAL_ROWS)) as batches:
+            first = next(batches, None)
         if first is None:
             raise InvalidParameter(
                 "", problem="the table must have at least one row, got none", owner=self.reader.title
             )
         n_batch, start = batch_rows(first.nbytes // first.num_rows, limit), 0
-        for batch in self.reader.batches(names, n_batch):
-            yield start, batch
-            start += batch.num_rows
+        with closed(self.reader.batches(names, n_batch)) as batches:
+            for batch in batches:
+                yield start, batch
+                start += batch.num_rows
 
     def stored(self, batch: Any, start: int) -> _Lists:
         """Return the stored labels of a batch and their numbers, in order within each row."""
@@ -275,14 +277,15 @@ def load_list_table(spec: RowSpec, n_labels: int | None = None) -> RowSpec:
     columns = ListColumns.open(table, Input.of(spec.input).kind, n_labels)
     stored, true = _Gathered(), _Gathered()
     others: dict[str, list[NDArray[Any]]] = {parameter: [] for parameter in names}
-    for start, batch in columns.batches([name for name in (y, *names.values()) if name is not None]):
-        stored.parts.append(columns.stored(batch, start))
-        if y is not None:
-            true.parts.append(columns.true(batch, y, start))
-        if "sample_weight" in names:
-            check_numbers(batch.select([names["sample_weight"]]), columns.reader.title)
-        for parameter, name in names.items():
-            others[parameter].append(batch.column(name).to_numpy())
+    with closed(columns.batches([name for name in (y, *names.values()) if name is not None])) as batches:
+        for start, batch in batches:
+            stored.parts.append(columns.stored(batch, start))
+            if y is not None:
+                true.parts.append(columns.true(batch, y, start))
+            if "sample_weight" in names:
+                check_numbers(batch.select([names["sample_weight"]]), columns.reader.title)
+            for parameter, name in names.items():
+                others[parameter].append(batch.column(name).to_numpy())
     count, read = columns.n_labels, {parameter: np.concatenate(parts) for parameter, parts in others.items()}
     weight, groups = read.get("sample_weight"), read.get("groups")
     return replace(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cached_property
+from inspect import iscoroutinefunction
 from numbers import Number
 from typing import Any, Protocol
 
@@ -20,13 +21,14 @@ from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..columns import few
 from .formats import arrow
 from .query_counts import Statement, head_statement, quoted
-from .reading import TableReader, check_distinct
+from .reading import TableReader, check_distinct, closed
 
 __all__ = ["Query", "Relation", "is_relation"]
 
 _HEAD_ROWS = 16  # that say what a row takes
 _MAX_ANSWERS = 1 << 16  # rows of an answer that are fetched at a time
 _ROWS_NAME = "metricwise_rows"  # of the query within those that are run
+_INTERRUPTED = "Query interrupted"  # what DuckDB raises as an error in place of KeyboardInterrupt
 _SERVER_CURSORS = ("psycopg", "psycopg2")  # drivers whose cursors fetch all rows at once, unless they have a name
 
 
@@ -131,10 +133,16 @@ class Query(TableReader):
     def _copied(self, columns: Mapping[str, bool], batches: Iterator[Any]) -> Iterator[Any]:
         """Write batches as they go by; they are a copy once all have."""
         draft = _Copy(dict(columns))
-        for batch in batches:
-            draft.write(batch)
-            yield batch
+        with closed(batches):
+            for batch in batches:
+                draft.write(batch)
+                yield batch
         draft.finish()
+        if self._copies and self._copies[0].n_rows != draft.n_rows:
+            raise RuntimeError(
+                f"{self.title}: the number of rows must not change, got {self._copies[0].n_rows} at first and "
+                f"{draft.n_rows} when other columns were read; for other rows, make another Query."
+            )
         self._copies.append(draft)
 
 
@@ -151,7 +159,8 @@ class Relation(TableReader):
         return _guarded(self.title, self._batches(some, n_rows))
 
     def _batches(self, columns: str, n_rows: int) -> Iterator[Any]:
-        yield from _arrow_reader(self._data.project(columns), n_rows)
+        with _arrow_reader(self._data.project(columns), n_rows) as reader:
+            yield from reader
 
 
 def is_relation(data: Any) -> bool:
@@ -178,20 +187,23 @@ def _one_error(title: str) -> Iterator[None]:
     except InvalidParameter:
         raise
     except Exception as error:  # of any driver
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
         raise RuntimeError(
             f"{title}: the database failed while rows were read: {_sentence(error)}; call again with an open "
-            "connection."
+            "connection, and a query that it runs to its end."
         ) from None
 
 
 def _guarded(title: str, batches: Iterator[Any]) -> Iterator[Any]:
     """Yield batches; what their driver raises becomes a sentence."""
-    while True:
-        with _one_error(title):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+    with closed(batches):
+        while True:
+            with _one_error(title):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
 
 # -------------------------------------------------------------------------------------------------------------- copies
@@ -201,7 +213,7 @@ class _Copy:
     """Columns of all rows in a temporary file, which is removed with it."""
 
     def __init__(self, columns: Mapping[str, bool]) -> None:
-        self._columns = columns
+        self._columns, self.n_rows = columns, 0
         handle, self._path = tempfile.mkstemp(suffix=".arrow", prefix="metricwise_")
         os.close(handle)
         self._remove = weakref.finalize(self, _remove, self._path)
@@ -216,6 +228,7 @@ class _Copy:
             if self._writer is None:
                 self._writer = arrow().ipc.new_file(self._path, batch.schema)
             self._writer.write_batch(batch)
+            self.n_rows += batch.num_rows
         except OSError as error:
             raise RuntimeError(
                 f"The rows of the query cannot be copied to {self._path}: {_sentence(error)}; set copy=False, or "
@@ -271,12 +284,14 @@ def _driver(connection: Any) -> _Driver:
     library = _library(connection)
     if library == "duckdb" and hasattr(connection, "execute"):
         return _DuckDB(connection)
-    if library == "sqlalchemy" or not callable(getattr(connection, "cursor", None)):
+    is_async = iscoroutinefunction(getattr(connection, "commit", None))
+    if library == "sqlalchemy" or is_async or not callable(getattr(connection, "cursor", None)):
+        remedies = {"sqlalchemy": "of SQLAlchemy, pass engine.raw_connection().driver_connection"}
         raise InvalidType(
             "connection",
             "be an open connection of DuckDB, ADBC or DB-API",
-            shown(connection),
-            "of SQLAlchemy, pass engine.raw_connection().driver_connection" if library == "sqlalchemy" else "",
+            type(connection).__name__ if is_async else shown(connection),
+            "pass one that is not asynchronous" if is_async else remedies.get(library, ""),
         )
     return _Adbc(connection) if library == "adbc_driver_manager" else _DbApi(connection, library)
 
@@ -291,7 +306,7 @@ def _has_hash(connection: Any) -> bool:
     """Whether a server that speaks PostgreSQL's protocol has the hash that samples are drawn by."""
     with closing(connection.cursor()) as cursor:
         cursor.execute("SELECT COUNT(*) FROM pg_catalog.pg_proc WHERE proname = 'hashint8extended'")
-        return bool(cursor.fetchone()[0])
+        return bool(_tuples(cursor.fetchmany(1))[0][0])
 
 
 class _DuckDB:
@@ -307,7 +322,8 @@ class _DuckDB:
         return list(self._connection.sql(text).columns)
 
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
-        yield from _arrow_reader(self._connection.sql(text), n_rows)
+        with _arrow_reader(self._connection.sql(text), n_rows) as reader:
+            yield from reader
 
     def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
         yield from self.batches(text, columns, _MAX_ANSWERS)
@@ -334,7 +350,8 @@ class _Adbc:
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         with self._connection.cursor() as cursor:
             cursor.execute(text)
-            yield from cursor.fetch_record_batch()
+            with cursor.fetch_record_batch() as reader:
+                yield from reader
 
     def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
         yield from self.batches(text, columns, _MAX_ANSWERS)
@@ -354,12 +371,9 @@ class _DbApi:
         return self._library in _SERVER_CURSORS and _has_hash(self._connection)
 
     def names(self, text: str) -> Sequence[str]:
-        cursor = self._connection.cursor()
-        try:
+        with self._transaction(), closing(self._connection.cursor()) as cursor:
             cursor.execute(text)
             return [column[0] for column in cursor.description]
-        finally:
-            cursor.close()
 
     def batches(self, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         with self._transaction():
@@ -367,20 +381,29 @@ class _DbApi:
 
     def answers(self, text: str, columns: Mapping[str, bool]) -> Iterator[Any]:
         """Not through a cursor of the server, for which PostgreSQL does not run queries in parallel."""
-        yield from self._fetched(self._connection.cursor(), text, columns, _MAX_ANSWERS)
+        options = {"binary": True} if self._library == "psycopg" else {}  # texts may be rounded: extra_float_digits
+        with self._transaction():
+            yield from self._fetched(self._connection.cursor(**options), text, columns, _MAX_ANSWERS)
 
     def _fetched(self, cursor: Any, text: str, columns: Mapping[str, bool], n_rows: int) -> Iterator[Any]:
         try:
             cursor.execute(text)
             while rows := cursor.fetchmany(n_rows):
-                yield self._batch(rows, columns, cursor.description, text)
+                yield self._batch(_tuples(rows), columns, cursor.description, text)
         finally:
             cursor.close()
 
     def _transaction(self) -> Any:
-        """Cursors of the server need one."""
-        autocommit = self._library == "psycopg" and self._connection.autocommit
-        return self._connection.transaction() if autocommit else nullcontext()
+        """Return a context in which psycopg leaves a transaction as it was if a statement fails or is interrupted.
+
+        Cursors of the server need a transaction. One that the user has begun gets a savepoint.
+        """
+        if self._library != "psycopg":
+            return nullcontext()
+        is_idle = self._connection.info.transaction_status.name == "IDLE"
+        return (
+            _begun(self._connection) if is_idle and not self._connection.autocommit else self._connection.transaction()
+        )
 
     def _cursor(self) -> Any:
         if self._library == "psycopg":
@@ -409,7 +432,7 @@ class _DbApi:
             cursor.execute(
                 f"SELECT {quoted(name)} FROM (\n{text}\n) metricwise_column WHERE {quoted(name)} IS NOT NULL"
             )
-            return [row[0] for row in cursor.fetchmany(1)]
+            return [row[0] for row in _tuples(cursor.fetchmany(1))]
         finally:
             cursor.close()
 
@@ -422,6 +445,19 @@ class _DbApi:
         return known
 
 
+@contextmanager
+def _begun(connection: Any) -> Iterator[None]:
+    """Roll back the transaction that a statement begins if it does not succeed."""
+    try:
+        yield
+    except GeneratorExit:  # no more rows are needed
+        raise
+    except BaseException:
+        with suppress(Exception):  # the connection may be lost
+            connection.rollback()
+        raise
+
+
 def _postgres_types(pa: Any) -> dict[Any, Any]:
     """Types of Arrow by the number of PostgreSQL's."""
     texts = dict.fromkeys((25, 1042, 1043), pa.string())
@@ -430,6 +466,21 @@ def _postgres_types(pa: Any) -> dict[Any, Any]:
         **texts, **times, 16: pa.bool_(), 20: pa.int64(), 21: pa.int16(), 23: pa.int32(),
         700: pa.float32(), 701: pa.float64(),
     }  # fmt: skip
+
+
+def _tuples(rows: Sequence[Any]) -> Sequence[Any]:
+    """Return rows as tuples, which a connection may have as mappings from the names of columns."""
+    if rows and isinstance(rows[0], Mapping):
+        return [tuple(row.values()) for row in rows]
+    if rows and (isinstance(rows[0], (str, bytes)) or not isinstance(rows[0], Iterable)):
+        raise InvalidParameter(
+            "connection",
+            "have rows that are tuples or mappings",
+            type(rows[0]).__name__,
+            "open one without a factory of rows",
+            owner="Query",
+        )
+    return rows
 
 
 def _array(name: str, values: Sequence[Any], kind: Any, number: bool) -> Any:

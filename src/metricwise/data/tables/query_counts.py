@@ -178,22 +178,24 @@ def distinct_statement(rows: str, name: str | None, at_most: int) -> Statement:
 
 @dataclass(frozen=True)
 class LabelStatement:
-    """The statement that counts rows by label, weighs them, and counts those that are not probability distributions."""
+    """The statement that counts rows by label, weighs them, and counts those that are not probability distributions.
+
+    Without a label, all rows are counted together.
+    """
 
     statement: Statement
-    label: str
+    label: str | None
 
     count, weight, present, wrong = (f"{_NAME}{name}" for name in ("n", "w", "present", "wrong"))
 
     @classmethod
     def of(cls, rows: str, columns: CountedColumns, tolerance: float) -> LabelStatement:
         """Return the statement for rows, a subquery, whose probabilities sum to 1 up to a tolerance."""
-        assert columns.label is not None
         eta = [_double(name) for name in columns.proba]
         right = [f"{share} >= 0 AND {share} <= 2" for share in eta]
         total = f"ABS({' + '.join(eta)} - 1) <= {tolerance!r}"
         right.append(f"{eta[0]} <= 1" if len(eta) == 1 else total)  # NaN is above all numbers
-        label = quoted(columns.label)
+        keys = [] if columns.label is None else [quoted(columns.label)]
         sums = {cls.weight: "COUNT(*)", cls.present: "COUNT(*)"}
         if columns.weight is not None:
             weight = _double(columns.weight)
@@ -202,9 +204,10 @@ class LabelStatement:
         sums = {
             cls.count: "COUNT(*)", **sums, cls.wrong: f"COUNT(*) FILTER (WHERE ({' AND '.join(right)}) IS NOT TRUE)"
         }  # fmt: skip
-        named = _list(f"{text} AS {name}" for name, text in sums.items())
-        text = f"SELECT {label}, {named} FROM {rows} GROUP BY {label}"
-        return cls(Statement(text, {columns.label: False, **dict.fromkeys(sums, True)}), columns.label)
+        named = [f"{text} AS {name}" for name, text in sums.items()]
+        text = f"SELECT {_list([*keys, *named])} FROM {rows}" + (f" GROUP BY {keys[0]}" if keys else "")
+        label = {} if columns.label is None else {columns.label: False}
+        return cls(Statement(text, {**label, **dict.fromkeys(sums, True)}), columns.label)
 
     def read(self, batches: Iterable[Any], classes: Sequence[Any]) -> tuple[FloatArray, FloatArray, int, int]:
         """Return weights and rows of positive weight by class, (1, K), all rows, and those that are wrong."""
@@ -217,11 +220,11 @@ class LabelStatement:
         return counts[0], counts[1], n_rows, n_wrong
 
 
-def _by_class(batches: Iterable[Any], label: str, classes: Sequence[Any]) -> Iterator[tuple[int | None, Any]]:
+def _by_class(batches: Iterable[Any], label: str | None, classes: Sequence[Any]) -> Iterator[tuple[int | None, Any]]:
     """Yield the rows of batches with the codes of their labels, None of those that are missing."""
     place = {name: code for code, name in enumerate(classes)}
     for row in (row for batch in batches for row in batch.to_pylist()):
-        name = row[label]
+        name = None if label is None else row[label]
         if name is None or name != name:
             yield None, row
         elif name in place:
@@ -316,8 +319,7 @@ class CountStatement:
         k, r = self.n_classes, self.n_losses
         labels, expected = np.zeros((r, k, k)), np.zeros((r, k, k))
         each = np.arange(r)
-        rows = ((None, row) for batch in batches for row in batch.to_pylist())
-        for true, row in rows if self.label is None else _by_class(batches, self.label, classes):
+        for true, row in _by_class(batches, self.label, classes):
             if true is None and self.label is not None:  # NaN, which is a missing label
                 continue
             decided = int(row[self.code]) // k ** each[::-1] % k

@@ -13,9 +13,10 @@ import sys
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,12 @@ __all__ = [
     "check_distinct",
     "check_labels",
     "check_numbers",
+    "closed",
     "open_file",
     "open_table",
 ]
+
+T = TypeVar("T")
 
 MEMORY_LIMIT = 1 << 28
 _MIN_MEMORY_LIMIT = 1 << 20
@@ -187,18 +191,22 @@ class TableReader(ABC):
         self.check(columns)
         pa = arrow()
         held: list[Any] = []
-        for batch in self.scan(columns, n_rows):
-            for start in range(0, batch.num_rows, n_rows):
-                held.append(batch.slice(start, n_rows))
-                if sum(part.num_rows for part in held) > n_rows // 2:
-                    yield pa.Table.from_batches(held)
-                    held = []
+        with closed(self.scan(columns, n_rows)) as scanned:
+            for batch in scanned:
+                for start in range(0, batch.num_rows, n_rows):
+                    held.append(batch.slice(start, n_rows))
+                    if sum(part.num_rows for part in held) > n_rows // 2:
+                        yield pa.Table.from_batches(held)
+                        held = []
         if held:
             yield pa.Table.from_batches(held)
 
     def head(self, columns: Mapping[str, bool], n_rows: int) -> Any:
         """Return about `n_rows` of the first rows, as an Arrow table."""
-        return next(self.batches(columns, n_rows))
+        with closed(self.batches(columns, n_rows)) as batches:
+            for batch in batches:
+                return batch
+        raise RuntimeError(f"{self.title}: the number of rows must not change, got none in a later pass.")
 
     def check(self, names: Iterable[str]) -> None:
         """Refuse names that no column has."""
@@ -265,6 +273,20 @@ class TableReader(ABC):
         )
 
 
+@contextmanager
+def closed(batches: Iterator[T]) -> Iterator[Iterator[T]]:
+    """Close what batches are read from when these are no longer needed, also after an error or an interrupt.
+
+    The traceback of an error keeps what is not closed, such as a cursor or an open result, until it is forgotten.
+    """
+    try:
+        yield batches
+    finally:
+        close = getattr(batches, "close", None)
+        if close is not None:
+            close()
+
+
 def check_numbers(table: Any, title: str, *, nulls: bool = True) -> Any:
     """Return an Arrow table; refuse columns of other types than numbers, and nulls unless `nulls`."""
     from pyarrow import types
@@ -285,7 +307,7 @@ def check_numbers(table: Any, title: str, *, nulls: bool = True) -> Any:
 
 
 def check_labels(column: Any, name: str, title: str) -> Any:
-    """Return a column of labels; refuse one that holds lists or other values of several parts."""
+    """Return a column of labels; refuse one of lists or other values of several parts, and of special types."""
     from pyarrow import types
 
     if types.is_nested(column.type):
@@ -294,6 +316,13 @@ def check_labels(column: Any, name: str, title: str) -> Any:
             problem=f"the column {shown(name)} must hold one label in every row, got type {column.type}",
             remedy=f"if rows hold lists of labels, name the columns with {argument('Table.indices')} and "
             f"{argument('Table.values')}",
+            owner=title,
+        )
+    if isinstance(column.type, arrow().BaseExtensionType):
+        raise InvalidParameter(
+            "",
+            problem=f"the column {shown(name)} must hold text, numbers, Booleans or dates, got type {column.type}",
+            remedy="convert it to text",
             owner=title,
         )
     return column
