@@ -1,5 +1,7 @@
 """Dask collections: the answer of arrays in memory, with nothing large brought to the client."""
 
+import functools
+import gc
 import pickle
 
 import dask
@@ -235,6 +237,34 @@ def test_a_pass_brings_little_to_the_client_and_sends_little(monkeypatch):
 
     assert len(large) <= 4
     assert max(asked) < 200_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "macro_f1"},
+        {"metric": "macro_f1", "sample_weight": da.full(400, 2.0, chunks=100)},
+        {"metric": "recall[0]", "subject_to": "recall[1] >= 0.4"},
+        {"metric": "macro_f1", "subject_to": "demographic_parity <= 0.6", "sensitive_features": da.arange(400) % 2},
+    ],
+)
+def test_no_lock_is_held_while_a_pass_is_waited_for(monkeypatch, options):
+    """Properties of Python 3.11 have a lock that all instances share: another call, in a task of Dask, may wait for it
+    and take the place of a worker that the pass needs."""
+    eta, y = draw()
+    rows = da.from_array(eta, chunks=100), da.from_array(y, chunks=100)
+    mw.optimize(*rows, **options)  # imports what it needs
+    properties = [value for value in gc.get_objects() if isinstance(value, functools.cached_property)]
+    compute, held = on_dask.compute, set()
+
+    def watched(task):
+        held.update(each.func.__qualname__ for each in properties if hasattr(each, "lock") and each.lock._is_owned())
+        return compute(task)
+
+    monkeypatch.setattr(on_dask, "compute", watched)
+    mw.optimize(*rows, **options)
+    assert len(properties) > 50
+    assert not held
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

@@ -126,6 +126,21 @@ def test_a_worker_that_comes_late(cluster):
         cluster.scale(2)
 
 
+def test_calls_within_tasks(cluster):
+    """More calls than threads: one that waits for a pass must not make wait another that has the place of a worker."""
+    drawn = [draw(seed=seed) for seed in range(5)]
+
+    def found(eta, y):
+        rows = da.from_array(eta, chunks=(200, 3)), da.from_array(y, chunks=200)
+        return mw.optimize(*rows, "macro_f1", strategy=mw.Strategy(**RECIPE)).value
+
+    with Client(cluster) as client:
+        values = client.gather([client.submit(found, eta, y) for eta, y in drawn])
+        assert n_tasks(client, 0) == 0
+    expected = [mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).value for eta, y in drawn]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
 def test_an_error_of_a_worker_names_the_row(cluster):
     eta, y = draw(seed=4)
     eta[412, 2] = np.nan
