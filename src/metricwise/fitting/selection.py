@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.confusion import expected_confusion, from_predictions
 from ..core.matrices import with_extra
 from ..core.probabilities import Probabilities

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.losses import Loss
 from ..core.matrices import with_extra
 from ..metrics.objective import Objective

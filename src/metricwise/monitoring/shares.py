@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.confusion import distributions
 from ..core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..core.labels import python_labels

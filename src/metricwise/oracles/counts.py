@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.confusion import distributions, expected_confusion, from_predictions
 from ..core.losses import Loss
 from ..core.matrices import with_extra

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.dependence import Dependence
 from ..core.losses import Loss
 from ..core.rows import Rows

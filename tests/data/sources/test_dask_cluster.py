@@ -5,13 +5,15 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
+from functools import partial
 
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
 import metricwise as mw
 import worlds
@@ -126,6 +128,21 @@ def test_a_worker_that_comes_late(cluster):
         cluster.scale(2)
 
 
+def test_calls_within_tasks(cluster):
+    """More calls than threads: one that waits for a pass must not make wait another that has the place of a worker."""
+    drawn = [draw(seed=seed) for seed in range(5)]
+
+    def found(eta, y):
+        rows = da.from_array(eta, chunks=(200, 3)), da.from_array(y, chunks=200)
+        return mw.optimize(*rows, "macro_f1", strategy=mw.Strategy(**RECIPE)).value
+
+    with Client(cluster) as client:
+        values = client.gather([client.submit(found, eta, y) for eta, y in drawn])
+        assert n_tasks(client, 0) == 0
+    expected = [mw.optimize(eta, y, "macro_f1", strategy=mw.Strategy(**RECIPE)).value for eta, y in drawn]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
 def test_an_error_of_a_worker_names_the_row(cluster):
     eta, y = draw(seed=4)
     eta[412, 2] = np.nan
@@ -195,18 +212,33 @@ def test_nothing_is_left_on_the_cluster(cluster, monkeypatch):
         assert n_tasks(client, 0) == 0
 
 
-@pytest.fixture
-def interruptible():
-    """Interrupts are raised, also where a shell that started the tests in the background ignores them."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, handler)
+@contextmanager
+def interrupts_after(delay):
+    """Yield a timer that interrupts this thread if it is still in the block: a late interrupt does nothing.
+
+    Also where a shell that started the tests in the background ignores interrupts.
+    """
+    inside = True
+
+    def handle(*_):
+        if inside:
+            raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGINT, handle)
+    timer = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
+    try:
+        yield timer
+    finally:
+        inside = False
+        if timer.ident is not None:
+            timer.join()
+        time.sleep(0.01)  # what is pending is handled here
+        signal.signal(signal.SIGINT, handler)
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("number", "kept_share", "delay"),
-    [(1, dask_batches._KEPT_SHARE, 0.2), (4, dask_batches._KEPT_SHARE, 0.01), (4, 0.0, 0.2)],
+    [(1, dask_batches._KEPT_SHARE, 0.2), (4, dask_batches._KEPT_SHARE, 0.0), (4, 0.0, 0.2)],
 )
 def test_nothing_is_left_after_an_interrupt(cluster, monkeypatch, number, kept_share, delay):
     monkeypatch.setattr(dask_batches, "_KEPT_SHARE", kept_share)
@@ -218,16 +250,35 @@ def test_nothing_is_left_after_an_interrupt(cluster, monkeypatch, number, kept_s
 
     lazy = da.from_array(eta, chunks=(50, 3)).map_blocks(slow, meta=eta[:0]), da.from_array(y, chunks=50)
     with Client(cluster) as client:
-        interrupt = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
-        at_compute(monkeypatch, number, interrupt.start)
 
         def optimize_until_interrupted():
-            mw.optimize(*lazy, "macro_f1")
-            interrupt.join()  # an interrupt that comes late must not stop the process of the tests
-            time.sleep(0.1)
+            with interrupts_after(delay) as interrupt:
+                # A pass of kept rows is too short to be met by a timer.
+                interruption = interrupt.start if delay else partial(signal.raise_signal, signal.SIGINT)
+                at_compute(monkeypatch, number, interruption)
+                mw.optimize(*lazy, "macro_f1")
+                time.sleep(1.0)  # it comes late
 
         with pytest.raises(KeyboardInterrupt) as info:
             optimize_until_interrupted()
+        assert info.traceback  # which holds what the call held
+        assert n_tasks(client, 0) == 0
+
+
+def test_nothing_is_left_after_an_interrupt_while_tasks_are_sent(cluster, monkeypatch):
+    """The error holds the frame that sent them, as that of an interactive session does."""
+    persist = dask_batches.persist
+
+    def interrupted(tasks):
+        kept = persist(tasks)
+        wait([value for task in kept for value in task.dask.values()])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dask_batches, "persist", interrupted)
+    eta, y = draw(4000, seed=7)
+    with Client(cluster) as client:
+        with pytest.raises(KeyboardInterrupt) as info:
+            mw.optimize(da.from_array(eta, chunks=(50, 3)), da.from_array(y, chunks=50), "macro_f1")
         assert info.traceback
         assert n_tasks(client, 0) == 0
 

@@ -191,6 +191,17 @@ def test_vectors_of_spark_ml(spark):
         mw.optimize(mw.Table(frame, proba="probability"), "label", "macro_f1", classes=["a", "b"])
 
 
+@pytest.mark.parametrize("n_items", [2, 4])
+def test_rows_with_another_number_of_items_are_refused(spark, n_items):
+    """The items beyond those of the classes might be missed by a sum of probabilities."""
+    eta, y = worlds.multiclass(60, [0.4, 1.0, 0.7], sharpen=2, seed=3)
+    rows = [(row.tolist(), int(label)) for row, label in zip(eta, y, strict=True)]
+    rows[40] = ([0.5, 0.5, 0.0, 0.2][:n_items], 1)
+    frame = spark.createDataFrame(rows, ["scores", "label"])
+    with pytest.raises(mw.InvalidParameter, match=r"^optimize: proba must be finite, got NaN or infinity in row 40"):
+        mw.optimize(mw.Table(frame, proba="scores"), "label", "macro_f1")
+
+
 def test_decisions_are_a_column_in_sql(spark):
     pytest.importorskip("sqlglot")
     table = draw(300)
@@ -303,6 +314,68 @@ def test_a_worker_killed_in_the_middle_of_a_pass(tmp_path):
         RuntimeError, match=r"A Spark task failed repeatedly because its worker was killed, .* unchanged"
     ):
         rows.map_reduce(fatal(tmp_path / "more", 99), np.add)
+
+
+LOST = """
+import subprocess, sys, threading
+sys.path[:0] = ["tests"]
+import pyarrow as pa
+import metricwise as mw
+import spark_frames
+from metricwise.data.sources import spark, spark_reading
+from pyspark import SparkContext
+
+def stop():
+    SparkContext._active_spark_context.stop()
+
+def kill():
+    SparkContext._gateway.proc.kill()
+    SparkContext._gateway.proc.wait()
+
+collect, queries = spark.collect_answers, []
+
+def watched(*values):
+    queries.append(values)
+    if len(queries) == 6:  # when records are kept
+        losing.start()
+    return collect(*values)
+
+spark.collect_answers = spark_reading.collect_answers = watched
+table = pa.table({"p": [0.2, 0.7, 0.6, 0.9], "y": [0, 1, 0, 1]})
+for lose in (stop, kill):
+    queries.clear()
+    losing = threading.Timer(0.2, lose)
+    frame = spark_frames.session("local[1]").createDataFrame(table)
+    try:
+        mw.optimize(mw.Table(frame, proba="p"), "y", "f1")
+    except RuntimeError as error:
+        print(lose.__name__, error)
+    losing.join()
+"""
+
+
+def test_a_session_that_is_lost():
+    """Stopped by another thread, and with its process of Java."""
+    command = [sys.executable, "-W", "ignore", "-c", LOST]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    said = "The Spark session was lost during a pass. Start a session and call again. Nothing has been written"
+    assert [line for line in ("stop", "kill") if f"{line} {said}" in done.stdout] == ["stop", "kill"], done.stdout
+
+
+def test_nothing_is_kept_after_an_interrupt(spark, monkeypatch):
+    map_reduce, n_kept = on_spark.SparkSource.map_reduce, []
+
+    def watched(*values):
+        n_kept.append(len(spark.sparkContext._jsc.getPersistentRDDs()))
+        if len(n_kept) == 2:
+            signal.raise_signal(signal.SIGINT)  # before the next line, so that it cannot come late
+        return map_reduce(*values)
+
+    monkeypatch.setattr(on_spark.SparkSource, "map_reduce", watched)
+    with pytest.raises(KeyboardInterrupt):
+        mw.optimize(as_table(as_frame([draw(100)])), "grade", "macro_f1")
+    assert n_kept == [1, 1]
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
 
 
 MISSING = """

@@ -6,12 +6,13 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...core.probabilities import Probabilities
 from ...core.rows import HEAD_ROWS, Rows
 from ...core.sampling import Found, Strata, by_keys, count_rows, number_copies, numbered

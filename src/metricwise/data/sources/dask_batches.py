@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,12 @@ class Kept:
         workers = Workers()
         room = _MAX_LOCAL_BYTES if workers.shares_memory else _KEPT_SHARE * workers.free_bytes
         if n_bytes <= room and release_at_end(self.release):
-            tasks = persist([call(_KeptRows.of, batch.read, *batch.needs) for batch in batches])
+            tasks = [call(_KeptRows.of, batch.read, *batch.needs) for batch in batches]
+            try:
+                tasks = persist(tasks)
+            except BaseException as error:  # an interrupt, whose frames hold what has been sent as long as it is held
+                clear_frames(error.__traceback__)
+                raise
             self.batches = tuple(Batch(iter, [task]) for task in tasks)
 
     def release(self) -> None:

@@ -135,8 +135,8 @@ class _Parts:
 
     def __init__(self, proba: Any) -> None:
         first = proba[0] if isinstance(proba, (list, tuple)) else proba
-        self._n_chunks, self._sizes = first.npartitions, None
-        if hasattr(first, "chunks"):
+        self._n_chunks, self._sizes, self._of_arrays = first.npartitions, None, hasattr(first, "chunks")
+        if self._of_arrays:
             self._n_chunks = len(first.chunks[0])
             if not any(size != size for size in first.chunks[0]):  # NaN where they are not known
                 self._sizes = first.chunks[0]
@@ -146,6 +146,9 @@ class _Parts:
         if values is None:
             return [None] * self._n_chunks
         if isinstance(values, (list, tuple)) and values and is_lazy(values[0]):
+            if name != "proba" or not all(map(is_lazy, values)):
+                must = "be Dask collections, all of them" if name == "proba" else "be one Dask collection"
+                raise InvalidParameter(name, must, f"a list of {len(values)}")
             return [
                 list(blocks) for blocks in zip(*(self._delayed(collection, name) for collection in values), strict=True)
             ]
@@ -175,12 +178,19 @@ class _Parts:
         return blocks
 
     def _cut_in_memory(self, values: Any, name: str) -> list[Any]:
+        if isinstance(values, str):
+            raise InvalidParameter(
+                name,
+                "be a Dask collection or an array, not the name of a column",
+                shown(values),
+                f"pass proba[{values!r}], and of proba the columns of probabilities only",
+            )
         if self._sizes is None:
             raise InvalidParameter(
                 name,
                 "be a Dask collection with the same chunks as proba, whose chunks do not know their number of rows",
                 shown(values),
-                "for a Dask array, call compute_chunk_sizes() first",
+                "call compute_chunk_sizes() first" if self._of_arrays else "pass a column of the same Dask data frame",
             )
         total = sum(self._sizes)
         values = values if is_frame(values) or hasattr(values, "iloc") else np.asarray(values)

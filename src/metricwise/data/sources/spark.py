@@ -36,6 +36,7 @@ __all__ = [
     "marked",
     "named_batches",
     "numbered_columns",
+    "quoted",
 ]
 
 IntArray = NDArray[np.intp]
@@ -43,6 +44,11 @@ T = TypeVar("T")
 
 _MAX_ANSWERS = 64  # that the driver adds up by itself
 _ANSWER = "block int, place int, answer binary"
+_LOST = "The Spark session was lost during a pass. Start a session and call again."
+_SIGNS_OF_LOSS = (
+    r"SparkContext (was|has been) (shut down|stopped)|stopped SparkContext|Connection refused|Answer from Java side is "
+    r"empty|Error while sending or receiving"
+)
 _PACKAGES = ("metricwise", "numpy", "pyarrow", "scipy", "sklearn", "narwhals")
 
 
@@ -270,7 +276,7 @@ def collect_answers(
             answers = answers.repartition(-(-n_partitions // width), "block").mapInArrow(_Adder(add), _ANSWER)
         collected = _in_order(answers.collect())
     except Exception as error:
-        problem = _problem(str(error))
+        problem = _LOST if _is_stopped(frame) else _problem(" ".join(_messages(error)))
         if problem is None:
             raise
         raise RuntimeError(f"{problem} Nothing has been written, and the input is unchanged.") from error
@@ -315,6 +321,13 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def _messages(error: BaseException | None) -> Iterator[str]:
+    """Yield the message of an error and of those that it came after: PySpark fails anew when it cleans up."""
+    while error is not None:
+        yield str(error)
+        error = error.__cause__ or error.__context__
+
+
 def _problem(message: str) -> str | None:
     """Say what became of Spark, if that is what the message of an error is about; what rows are like is not."""
     missing = re.search(r"No module named '(\w+)", message)
@@ -328,6 +341,12 @@ def _problem(message: str) -> str | None:
             "A Spark task failed repeatedly because its worker was killed, usually by too little memory. Use more "
             "partitions, or give the executors more spark.executor.memoryOverhead."
         )
-    if re.search(r"SparkContext (was|has been) (shut down|stopped)|stopped SparkContext|Connection refused", message):
-        return "The Spark session was lost during a pass. Start a session and call again."
-    return None
+    return _LOST if re.search(_SIGNS_OF_LOSS, message) else None
+
+
+def _is_stopped(frame: Any) -> bool:
+    """Whether the session of a data frame has been stopped; what fails then may have any message."""
+    try:
+        return bool(frame.sparkSession._jsparkSession.sparkContext().isStopped())
+    except Exception:  # Java is lost, which messages tell, or far away
+        return False

@@ -7,6 +7,7 @@ another, both on the workers. Columns mean what they mean in tables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from ..keeping import release_at_end
 from ..row_spec import ReadHead, RowSpec
 from ..sensitive import partition_of
 from ..tables.reading import Table, TableReader, batch_rows
-from .spark import Partitions, SparkSource, collect_answers, items_of, marked, named_batches, numbered_columns
+from .spark import Partitions, SparkSource, collect_answers, items_of, marked, named_batches, numbered_columns, quoted
 from .spark_records import RecordFormat
 from .tables import (
     BatchLayout,
@@ -84,7 +85,7 @@ def open_partitions(frame: Any, reader: Reader, schema: Schema, labelled: bool, 
     first = next(_Batches(_first_batches(frame, reader.layout.columns), reader.layout.columns).batches({}, 1))
     records = RecordFormat(reader.rows(first, 0, False).take(slice(0, 0)), reader.n_rows)
     kept = frame.mapInArrow(_Pack(reader, records), records.types)
-    if release_at_end(kept.unpersist):
+    if release_at_end(lambda: _release(kept)):
         kept.persist()
     counts = _count_partitions(kept, records, labelled)
     if any(count.refused for count in counts):
@@ -95,6 +96,12 @@ def open_partitions(frame: Any, reader: Reader, schema: Schema, labelled: bool, 
     if labelled:
         vars(source)["class_weights"] = reduce(np.add, [count.tally for count in counts if count.tally is not None])
     return source
+
+
+def _release(kept: Any) -> None:
+    """Let Spark forget records. A session that is lost keeps none, and the error of the call says what became of it."""
+    with suppress(Exception):
+        kept.unpersist()
 
 
 def _refuse_stream(table: Table) -> None:
@@ -154,8 +161,12 @@ def _with_columns(table: Table, classes: Any, targets: Sequence[LabelColumn]) ->
             f"be given, one for each of the {n_items} items of {shown(column)}, unless labels are their numbers from 0",
             shown(list(labels)),
         )
-    columns = (frame[_ITEMS][place].alias(f"{column}_{label}") for place, label in enumerate(labels))
-    return replace(table, data=frame.select("*", *columns).drop(_ITEMS), proba=None, proba_prefix=f"{column}_")
+    items = quoted(_ITEMS)  # of rows with more or fewer items they are missing, so that the row is refused by its place
+    columns = (
+        f"CASE WHEN size({items}) = {n_items} THEN {items}[{place}] END AS {quoted(f'{column}_{label}')}"
+        for place, label in enumerate(labels)
+    )
+    return replace(table, data=frame.selectExpr("*", *columns).drop(_ITEMS), proba=None, proba_prefix=f"{column}_")
 
 
 def _listed(_place: int, batches: Iterator[Any]) -> list[Any]:

@@ -365,6 +365,14 @@ def open_table(table: Table) -> TableReader:
             "to predict its rows, use mw.export.to_sql(rule, dialect='spark') as a column of it",
             owner="Table",
         )
+    if hasattr(data, "__dask_graph__"):
+        raise InvalidType(
+            "data",
+            "be a table that this process reads",
+            "a Dask collection",
+            "pass it to optimize and evaluate itself; to predict its rows, use rule.predict",
+            owner="Table",
+        )
     if hasattr(data, "scanner"):
         return _Dataset(data)
     if hasattr(data, "collect_batches"):

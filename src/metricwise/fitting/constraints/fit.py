@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...core.errors import argument, warn
 from ...core.notes import Note, NoteKind, note_list
 from ...goals.constraint import GroupGap, PooledConstraint, can_be_empty

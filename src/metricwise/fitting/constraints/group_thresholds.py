@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...core.losses import Loss
 from ...goals.constraint import ConstraintSystem, GroupGap, PooledConstraint
 from ...inference.confidence_limits import SampledGap, SampledMetric, limit_distances

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...core.errors import argument
 from ...core.losses import Loss
 from ...core.notes import Note, NoteKind

@@ -6,11 +6,11 @@ Must not know how margins are found, nor new rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...goals.constraint import BoundConstraint, ConstraintSystem
 from ...metrics.base import FractionalLinear, Linear, MinimumForm
 from ...metrics.objective import Objective

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.cached import cached_property
 from ...core.errors import InvalidParameter, InvalidType, entry_point
 from ...core.losses import Loss
 from ...evaluation.arguments import allowed_for, own_average, own_metric, read_judged, read_rule, specs_of
