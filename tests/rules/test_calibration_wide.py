@@ -138,3 +138,11 @@ def test_nothing_to_learn_leaves_probabilities_as_they_are():
         link = fit_link(as_probabilities(logits), nothing)
         assert link.temperature[0] == 1.0
         assert not link.bias.any()
+
+
+def test_other_classes_may_have_next_to_no_probability():
+    logits = np.full((4, K), -1e5)
+    logits[:, 0], logits[:, 1] = 0.0, -744.4  # of which the exponential is the least number above zero
+    entries = keep_entries(logits, np.zeros(4, dtype=np.intp), 0.0)
+    assert np.isfinite(entries.level).all()
+    assert (np.exp(entries.rest + entries.level) * K < 1e-300).all()

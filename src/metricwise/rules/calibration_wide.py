@@ -158,7 +158,7 @@ def _kept(
         share = np.exp(temperature * others)
         np.copyto(share, 0.0, where=kept)
         total, n_others = share.sum(axis=1), k - counts
-        some = total > 0
+        some = total > k * _TINY  # so that what is divided is no zero
         np.divide((share * others).sum(axis=1), total, out=rest, where=some)
         level[some] = np.log(total[some] / n_others[some]) - temperature * rest[some]
     true_logit = np.zeros(n_rows)
