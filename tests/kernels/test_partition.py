@@ -103,6 +103,15 @@ def test_twins_agree(seed, n, k, n_outputs, n_resamples):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12 * (1 + np.abs(one).max()))
 
 
+def test_weights_of_very_many_classes_may_be_of_any_size(twin):
+    case = Case(7, 60, 150, n_outputs=1, n_resamples=0)
+    expected, weight = case.sums(twin), case.weight
+    for size in (2.0**400, 2.0**-400):
+        case.weight = size * weight
+        for sums, whole in zip(case.sums(twin), expected, strict=True):
+            np.testing.assert_allclose(sums / size, whole, rtol=1e-12)
+
+
 @needs_compiled
 def test_very_many_classes_are_passed_on():
     case = Case(1, 50, 140, n_outputs=1)

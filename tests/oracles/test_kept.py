@@ -41,6 +41,16 @@ def test_shares_are_those_of_the_confusion(rows, confusion, linked):
     np.testing.assert_allclose(shares[0, 1], tensor[0].sum(axis=0), atol=1e-4)
 
 
+def test_all_classes_are_counted_where_many_of_a_row_are_likely():
+    rng = np.random.default_rng(2)
+    eta = rng.dirichlet(np.full(K, 2.0), (N, 1))
+    rows = Rows(Probabilities((eta,), np.array([K])), worlds.draw_codes(eta, rng))
+    oracle = Counts(MemorySource(rows, Schema.of_codes([K])), "labels")
+    loss = Loss(diagonal=-np.exp(rng.normal(0, 1.0, (1, K))), offset=np.zeros((1, K)))
+    (shares,), (tensor,) = oracle.shares([loss]), oracle.confusions([loss])
+    np.testing.assert_allclose(shares[0, 0], np.diag(tensor[0]), atol=1e-12)
+
+
 @pytest.mark.parametrize("linked", [False, True])
 def test_hardly_anything_is_lost_with_offsets(rows, linked):
     rng = np.random.default_rng(1)

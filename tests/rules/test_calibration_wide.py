@@ -33,16 +33,25 @@ def as_logits(logits):
     return Probabilities((logits[:, None],), np.array([K]), LinkArrays(np.ones(1), np.zeros((1, K)), 0.0))
 
 
-# Where all that is left out is at the floor nothing is lost; where much is above it, a fraction of a standard error.
-@pytest.mark.parametrize(("sharpness", "t_off", "bias_off"), [(7.0, 1e-3, 0.01), (2.5, 3e-3, 0.1)])
+@pytest.fixture
+def asked(monkeypatch):
+    """Whether fits were made over all classes."""
+    asked, batch = [], calibration_fit._batch
+    monkeypatch.setattr(calibration_fit, "_batch", lambda *args: asked.append(args) or batch(*args))
+    return asked
+
+
+# Where all that is left out is at the floor nothing is lost; where some is above it, a fraction of a standard error.
+@pytest.mark.parametrize(("sharpness", "t_off", "bias_off"), [(7.0, 1e-3, 0.01), (4.5, 3e-3, 0.1)])
 @pytest.mark.parametrize("read", [as_probabilities, as_logits])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_agrees_with_the_fit_over_all_classes(monkeypatch, sharpness, t_off, bias_off, read, weighted):
+def test_agrees_with_the_fit_over_all_classes(monkeypatch, asked, sharpness, t_off, bias_off, read, weighted):
     logits, codes, rng = draw_rows(0, sharpness)
     weight = rng.exponential(1.0, N) if weighted else None
     masks = np.stack([rng.random(N) < 2 / 3, np.ones(N, dtype=bool), codes[:, 0] < 0])
     proba = read(logits)
     few = [fit_link(proba, codes, weight), *fit_links(proba, codes, weight, masks=masks)]
+    assert not asked
     monkeypatch.setattr(calibration_fit, "WIDE", K)
     every = [fit_link(proba, codes, weight), *fit_links(proba, codes, weight, masks=masks)]
     shown = np.bincount(codes[masks[0]].clip(0).ravel(), minlength=K) > 0
@@ -50,6 +59,44 @@ def test_agrees_with_the_fit_over_all_classes(monkeypatch, sharpness, t_off, bia
         assert link.floor == expected.floor
         np.testing.assert_allclose(link.temperature, expected.temperature, atol=t_off)
         np.testing.assert_allclose(link.bias[:, shown], expected.bias[:, shown], atol=bias_off)
+
+
+# Flat probabilities, flat logits of a large scale, and rows whose numbers say nothing: many classes are likely.
+@pytest.mark.parametrize(("sharpness", "slope", "mixed"), [(0.3, 1.0, False), (1.5, 10.0, False), (3.0, 1.0, True)])
+@pytest.mark.parametrize("read", [as_probabilities, as_logits])
+def test_all_classes_are_summed_over_where_many_of_a_row_are_likely(monkeypatch, asked, sharpness, slope, mixed, read):
+    if slope > 1.0 and read is as_probabilities:
+        pytest.skip("most probabilities are at the floor, and nothing is lost")
+    logits, codes, rng = draw_rows(4, sharpness)
+    proba = read(slope * (logits[rng.permutation(N)] if mixed else logits))
+    few = fit_link(proba, codes)
+    assert asked
+    monkeypatch.setattr(calibration_fit, "WIDE", K)
+    every = fit_link(proba, codes)
+    np.testing.assert_allclose(few.temperature, every.temperature, atol=1e-3)
+    np.testing.assert_allclose(few.bias, every.bias, atol=0.01)
+
+
+def test_the_scale_of_logits_does_not_matter(monkeypatch, asked):
+    logits, codes, _ = draw_rows(5, 6.0)
+    proba = as_logits(10.0 * logits)
+    few = fit_link(proba, codes)
+    assert not asked
+    monkeypatch.setattr(calibration_fit, "WIDE", K)
+    every = fit_link(proba, codes)
+    np.testing.assert_allclose(few.temperature, every.temperature, rtol=3e-3)
+    np.testing.assert_allclose(few.bias, every.bias, atol=0.1)
+
+
+def test_a_temperature_is_held_to_its_bound(monkeypatch, asked):
+    logits, codes, rng = draw_rows(6, 12.0)
+    proba = as_probabilities(-logits)  # the model is upside down
+    weight = rng.exponential(1.0, N)
+    few = fit_link(proba, codes, weight)
+    assert few.temperature[0] == calibration_fit.MIN_TEMPERATURE
+    assert not asked
+    monkeypatch.setattr(calibration_fit, "WIDE", K)
+    np.testing.assert_allclose(few.bias, fit_link(proba, codes, weight).bias, atol=0.01)
 
 
 @pytest.mark.parametrize("floor", [1e-6, 0.0])
@@ -91,3 +138,11 @@ def test_nothing_to_learn_leaves_probabilities_as_they_are():
         link = fit_link(as_probabilities(logits), nothing)
         assert link.temperature[0] == 1.0
         assert not link.bias.any()
+
+
+def test_other_classes_may_have_next_to_no_probability():
+    logits = np.full((4, K), -1e5)
+    logits[:, 0], logits[:, 1] = 0.0, -744.4  # of which the exponential is the least number above zero
+    entries = keep_entries(logits, np.zeros(4, dtype=np.intp), 0.0)
+    assert np.isfinite(entries.level).all()
+    assert (np.exp(entries.rest + entries.level) * K < 1e-300).all()

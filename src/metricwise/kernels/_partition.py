@@ -146,9 +146,12 @@ def _add(
     gradient[:, 1:] += mass
     others = np.arange(1, theta.shape[1])
     # Of very many classes in single precision: the step is corrected by the next gradient, which is exact.
-    single = len(others) > _WIDE
-    left, right = (weighted.astype(np.float32), p.astype(np.float32)) if single else (weighted, p)
-    hessian[:, 1:, 1:] -= left @ right.transpose(0, 2, 1)
+    if len(others) > _WIDE:
+        size = max(float(weight.max(initial=0.0)), np.finfo(float).tiny)  # weights may be of any size
+        products = (weighted / size).astype(np.float32) @ p.astype(np.float32).transpose(0, 2, 1)
+        hessian[:, 1:, 1:] -= np.multiply(products, size, dtype=np.float64)
+    else:
+        hessian[:, 1:, 1:] -= weighted @ p.transpose(0, 2, 1)
     hessian[:, others, others] += mass
     weighted *= logits - mean[:, None]
     cross = weighted.sum(axis=2)

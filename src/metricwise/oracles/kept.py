@@ -20,6 +20,7 @@ __all__ = ["KeptProbabilities", "keep_probabilities"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+_MAX_OTHERS = 0.1  # of the probability, that classes have on average that are not kept
 _N_LOW_OFFSETS = 4  # classes that are considered in rows that do not keep them
 
 
@@ -52,7 +53,10 @@ class KeptProbabilities:
 
 
 def keep_probabilities(rows: Rows) -> KeptProbabilities | None:
-    """Return the probabilities of rows that are not next to nothing; None unless there are very many classes."""
+    """Return the probabilities of rows that are not next to nothing; None unless there are very many classes.
+
+    None as well where those that are not kept add up to something: of these only the true class would be known.
+    """
     proba = rows.proba
     if proba.n_outputs != 1 or proba.width <= WIDE or proba.n_rows == 0 or (proba.of_logits and proba.link is None):
         return None
@@ -62,5 +66,7 @@ def keep_probabilities(rows: Rows) -> KeptProbabilities | None:
         t, bias, floor = float(proba.link.temperature[0]), proba.link.bias[0], float(proba.link.floor)
     entries = keep_entries(proba.blocks[0][:, 0], rows.codes[:, 0], floor, t)
     odds = np.exp(bias - bias.max())
-    p, rest, _ = entries.probabilities(t, odds)
+    p, rest, others, _ = entries.probabilities(t, odds)
+    if not entries.exact and np.mean(rest * others) > _MAX_OTHERS:
+        return None
     return KeptProbabilities(entries, p, rest, odds)

@@ -46,6 +46,7 @@ _FENCE = 1.5  # interquartile ranges from the quartiles to the bounds of logits 
 _MAX_BATCH_LOGITS = 1 << 20  # logits of outputs that are fitted together
 _MAX_HESSIAN_ENTRIES = 1 << 21  # numbers of Hessians that are held at once
 _WIDE_ROUNDS = 2  # in which classes that are not kept are valued at the temperature reached, where there are any
+_MAX_OTHERS_AT_START = 0.5  # probability of classes that are not kept, before biases and temperature are known
 _WIDE_TOL = 1e-4  # nats left to gain, of very many classes, whose sampling error is half a nat each
 
 
@@ -202,6 +203,8 @@ def _fit(rows: _Rows, shrinkage: float, max_rows: int) -> list[TemperatureScalin
             if k > WIDE:
                 for at in np.flatnonzero(proba.n_classes[span] == k).tolist():
                     theta = _wide(rows, block[:, at, :k], span.start + at, penalty, floor)
+                    if theta is None:
+                        theta = _batch(rows, block, span.start, np.array([at]), penalty, floor)[:, 0]
                     _put(temperature, biases, np.array([span.start + at]), theta[:, None])
                 continue
             for chosen in _batches(np.flatnonzero(proba.n_classes[span] == k), len(block), k):
@@ -229,10 +232,12 @@ def _batch(
     return np.concatenate(list(_resampled(shared, rows.masks, penalty)))
 
 
-def _wide(rows: _Rows, values: NDArray[Any], m: int, penalty: Penalty, floor: float) -> FloatArray:
-    """Return the parameters (R, k) of each resample for output m of very many classes, whose numbers are (N, k)."""
+def _wide(rows: _Rows, values: NDArray[Any], m: int, penalty: Penalty, floor: float) -> FloatArray | None:
+    """Return the parameters (R, k) of each resample for output m of very many classes, whose numbers are (N, k).
+
+    None where few classes of a row do not say enough.
+    """
     codes = rows.codes[:, m]
-    entries = keep_entries(values, codes, floor)
     weight = (codes >= 0).astype(np.float64)
     weight = weight if rows.weight is None else weight * rows.weight
     least, start = np.array([MIN_TEMPERATURE]), penalty.center.copy()
@@ -240,9 +245,14 @@ def _wide(rows: _Rows, values: NDArray[Any], m: int, penalty: Penalty, floor: fl
         farthest, spread = _extent(values)
         least *= min(-np.log(TemperatureScaling.floor) / max(farthest, 1e-300), 1.0)
         start[0] = min(start[0], _START_SPREAD / max(spread, 1e-300))
+    entries = keep_entries(values, codes, floor, start[0])
     likelihood = WideLikelihood.of(entries, codes, weight[None], rows.effective_share, penalty, least)
+    if likelihood.loses(start, _MAX_OTHERS_AT_START):
+        return None
     for _ in range(0 if entries.exact else _WIDE_ROUNDS):
         start = minimise_wide(likelihood, None, start, _WIDE_TOL)[0]
+        if likelihood.loses(start):
+            return None
         entries = keep_entries(values, codes, floor, start[0])
         likelihood = replace(likelihood, entries=entries)
     if rows.masks is None:
