@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import metricwise as mw
 from engines import source
 from metricwise.core import sampling
+from metricwise.core.probabilities import Probabilities
 from metricwise.core.rows import Rows
 from metricwise.core.sampling import draw_rows
 from metricwise.core.schema import Schema
@@ -204,6 +205,19 @@ def test_samples_do_not_depend_on_those_drawn_before(decimals, weighted):
         for n_rows in order:
             for got, expected in zip(drawn(memory, n_rows), alone[n_rows], strict=True):
                 np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(("n_outputs", "held"), [(2, True), (40, False)])
+def test_a_large_sample_is_not_held_and_comes_again(n_outputs, held):
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 2, (30_000, n_outputs)).astype(np.int8)
+    rows = Rows(Probabilities((rng.random(codes.shape),), np.full(n_outputs, 2)), codes)
+    memory = source(rows, Schema.of_codes([2] * n_outputs))
+    first, again = memory.sample(20_000), memory.sample(20_000)
+    assert (first is again) == held
+    for name in ("codes", "weight", "frequency"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    np.testing.assert_array_equal(first.proba.blocks[0], again.proba.blocks[0])
 
 
 def test_rows_in_order_of_stratum_and_key():

@@ -310,6 +310,12 @@ def test_many_parts(n, m, k, kind):
     same(*(twin.encode(np.abs(codes).astype(int), sizes, width) for twin in (_numpy, compiled)))
     for tolerance in (0.5, 1e-3):
         assert _numpy.check_rows(eta, sizes, tolerance) == compiled.check_rows(eta, sizes, tolerance)
+    entries = [np.ascontiguousarray(column, dtype=np.float64) for column in rng.random((2, n))]
+    for share in (0.0, 1e-3, 0.5, 1.0):  # none, few, and more than a part has room for at first
+        below = np.full(width + 1, min(int(share * 2.0**64), 2**64 - 1), dtype=np.uint64)
+        asked = entries, codes[:, 0], codes[:, 0], below, 1
+        for first, second in zip(_numpy.low_rows(*asked), compiled.low_rows(*asked), strict=True):
+            same(first, second)
 
 
 @pytest.mark.parametrize("weights", [None, (), (3,)])

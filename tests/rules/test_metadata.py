@@ -25,6 +25,14 @@ FITTING = {
     "columns": [["p"]],
     "losses": {"cost": "mean cost"},
 }
+CALIBRATION = {
+    "temperature": [1.0],
+    "bias": [[0.0, 0.5]],
+    "floor": 1e-6,
+    "shares": [[0.25, 0.75]],
+    "rows": [100],
+    "covariance": [[[1.0, 0.5], [0.5, 2.0]]],
+}
 
 
 @pytest.mark.parametrize("name", FITTING)
@@ -64,6 +72,17 @@ def test_what_fits_no_field_is_kept_as_it_is(name, value):
 def test_a_field_and_the_schema_agree_on_what_fits():
     valid = jsonschema.Draft202012Validator({**metadata_schema(), "$defs": mw.export.rule_schema()["$defs"]}).is_valid
     values = [None, True, 0, -1, 0.5, "text", [], {}, ["a"], [["a"], None], [[1]], [True], *FITTING.values()]
+    values += [
+        ["a", 1, True],
+        [0.5] * 9 + [True],
+        [[0.5, 1], [0.5, "b"]],
+        [["a", None]],
+        [[True, 2]],
+        [{}],
+        {"cost": 1},
+    ]
+    values += [CALIBRATION | change for change in ({}, {"rows": [1, None]}, {"covariance": [None]}, {"floor": True})]
+    values += [{name: value for name, value in CALIBRATION.items() if name != "rows"}]
     for name in (field.name for field in fields(mw.RuleMetadata) if field.metadata):
         for value in values[1:]:  # None is "nothing is known" of every field
             assert (name not in mw.RuleMetadata.of({name: value}).extra) == valid({name: value}), (name, value)

@@ -421,7 +421,7 @@ class _Frontier:
 
     def _packed(self, name: str, points: list[tuple[float, ConstrainedRule]]) -> TradeOff:
         search, problem = self.search, self.problem
-        metadata = metadata_of(problem).updated(recipe=str(search.recipe))
+        metadata = metadata_of(problem, str(search.recipe))
         sign = "<=" if self.ceiling else ">="
         others = [constraint.name for constraint in search.constraints[1:]]
         solutions = [

@@ -284,7 +284,7 @@ def _task(rows: RowSpec, goal: GoalSpec | Goal, strategy: Strategy, seed: int) -
     """Return the task of rows and a goal."""
     solver = strategy.make_solver(seed)
     if isinstance(goal, GoalSpec):
-        rows = rows if rows.pos_label is not None else replace(rows, pos_label=goal.column_class)
+        rows = rows.with_class(goal.column_class)
         problem, groups, goal = open_problem(rows, goal)
     else:
         problem, groups = make_problem(rows, *open_source(rows), goal)

@@ -41,7 +41,7 @@ _DOUBTED_ROWS = 1 << 10  # of a source that is not in memory, which say whether 
 def open_problem(rows: RowSpec, spec: GoalSpec) -> tuple[Problem, Groups | None, Goal]:
     """Open rows and read the goal for them; return the problem, the sensitive groups if there are any, and the goal."""
     warn_of_order(proba=rows.proba, y=rows.y, sample_weight=rows.weight)
-    rows = rows if rows.pos_label is not None else replace(rows, pos_label=spec.column_class)
+    rows = rows.with_class(spec.column_class)
     schema, source = open_source(rows)
     names = None
     if source.partition is not None:
@@ -78,8 +78,9 @@ def _with_map(row_input: Input, rows: Any) -> Any:
 def make_problem(rows: RowSpec, schema: Schema, source: SourceBase, goal: Goal) -> tuple[Problem, Groups | None]:
     """Return the problem of rows and a goal, and the sensitive groups; refuse what rows do not allow."""
     goal.check_rows(source.rows.weight if isinstance(source, MemorySource) else None, source.labelled)
-    described = source.described(replace(schema, abstain_label=goal.schema.abstain_label))
-    problem = Problem(described, goal.aim, goal.prior, goal.record, goal.abstention, goal.constraints)
+    if goal.schema.abstain_label is not None:
+        source = source.described(replace(schema, abstain_label=goal.schema.abstain_label))
+    problem = Problem(source, goal.aim, goal.prior, goal.record, goal.abstention, goal.constraints)
     problem = _without_idle_prior(problem)
     _check_observed(problem)
     if not isinstance(rows.y, Labels):  # an estimator has assigned columns by its classes

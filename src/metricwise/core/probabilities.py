@@ -206,7 +206,8 @@ class Probabilities:
         for span, copy in zip(
             outputs, each, strict=True
         ):  # one after the other, so that no more than the result is held
-            out[:, span] = copy.recalibrated().blocks[0]
+            for rows in copy.chunks():
+                out[rows, span] = copy.take(rows).recalibrated().blocks[0]
         return Probabilities((out,), n_classes)
 
     def of_outputs(self, outputs: IntArray) -> Probabilities:

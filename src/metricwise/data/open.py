@@ -56,7 +56,7 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
     >>> schema.classes[0].tolist(), source.reduce(lambda rows: [rows.n_rows])
     (['no', 'yes'], [2, 1])
     """
-    spec = replace(spec, proba=_mapped(spec.proba), y=_mapped(spec.y))
+    spec = _with(spec, _mapped(spec.proba), _mapped(spec.y))
     if is_lazy(spec.proba):
         from .sources.dask_reading import read_collection
 
@@ -71,7 +71,7 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
 
             return _checked(read_spark(table, spec, PieceReader.of))
         return _checked(read_table_source(table, spec, PieceReader.of))
-    spec = replace(spec, proba=_shared(spec.proba), y=host_array(spec.y) if is_tensor(spec.y) else spec.y)
+    spec = _with(spec, _shared(spec.proba), host_array(spec.y) if is_tensor(spec.y) else spec.y)
     if is_tensor(spec.proba):
         from .sources.tensors import read_tensor
 
@@ -81,6 +81,11 @@ def open_rows(spec: RowSpec, engine: Engine | None = None) -> tuple[Schema, Sour
     if data.counts is not None:
         vars(row_source)["class_weights"] = data.counts  # counted already
     return data.schema, row_source
+
+
+def _with(spec: RowSpec, proba: Any, y: Any) -> RowSpec:
+    """Return the rows with other probabilities and labels; themselves where these are theirs."""
+    return spec if proba is spec.proba and y is spec.y else replace(spec, proba=proba, y=y)
 
 
 def open_unlabelled(proba: Any, schema: Schema, read: Callable[[Any], Probabilities]) -> SourceBase:

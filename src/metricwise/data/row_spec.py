@@ -304,6 +304,10 @@ class RowSpec:
         """The sensitive groups, with what the rule may do with them."""
         return None if self.sensitive_features is None else Sensitive.of(self.sensitive_features)
 
+    def with_class(self, pos_label: Any) -> RowSpec:
+        """Return the rows with the class of a single column, unless it is known."""
+        return self if self.pos_label is not None or pos_label is None else replace(self, pos_label=pos_label)
+
 
 class Piece(NamedTuple):
     """Some rows in memory, as `optimize` takes them; labels may have been read."""

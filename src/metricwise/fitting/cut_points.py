@@ -74,10 +74,10 @@ def has_cut_points(task: FitTask) -> bool:
 
 def fit_cut_points(task: FitTask) -> FittedRule:
     """Fit cut points; of several recipes, the average over resamples is judged on the rows that these left out."""
-    problem, metadata = task.problem, metadata_of(task.problem)
+    problem = task.problem
     if not isinstance(task.recipes, list):
         task.stage("fitting all rows")
-        return _fit_all(problem, task.recipes, metadata.updated(recipe=task.recipes.confusion))
+        return _fit_all(problem, task.recipes, metadata_of(problem, task.recipes.confusion))
     rng = np.random.default_rng(task.seed)
     rows, whole = sample_rows(problem, len(task.recipes), rng)
     task.stage("fitting rules to resamples")
@@ -92,7 +92,7 @@ def fit_cut_points(task: FitTask) -> FittedRule:
     best, gain, value, candidates = judge_bags(resamples, bags, names, task.seed)
     task.stage("fitting all rows")
     name = "argmax" if gain is None else names[best]
-    metadata = metadata.updated(recipe=name)
+    metadata = metadata_of(problem, name)
     if gain is None:
         fitted = count_cuts(problem, argmax_cuts(problem.schema), metadata, Outcome.ARGMAX)
     elif whole:

@@ -17,6 +17,7 @@ from ..core.notes import Note, NoteKind, note_list
 from ..data.sources.memory import MemorySource
 from ..inference.dependence import notes_in_time
 from ..oracles.problem import FitStrategy, Problem, argmax_rule
+from ..rules.base import Rule
 from ..rules.cut_points import in_unit_of_rows
 from ..rules.grouped import abstaining
 from ..rules.metadata import RuleMetadata
@@ -79,27 +80,27 @@ def n_stages(task: FitTask) -> int:
 def fit_task(task: FitTask) -> FittedRule:
     """Fit the rule of a task, and add what the user should know about it."""
     fitted = route_of(task)(task)
-    fitted = replace(fitted, rule=fitted.rule.with_metadata(**kept_entries(task, fitted)))
-    return fitted if task.cost_rule is not None else _build(task, fitted)
+    rule = fitted.rule.with_metadata(**kept_entries(task, fitted))
+    return replace(fitted, rule=rule) if task.cost_rule is not None else _build(task, fitted, rule)
 
 
-def _build(task: FitTask, fitted: FittedRule) -> FittedRule:
+def _build(task: FitTask, fitted: FittedRule, rule: Rule) -> FittedRule:
     """Return a fit with recorded metrics, values of groups, notes about the data and the estimates in its metadata."""
     problem, recorded, by_group = task.problem, fitted.recorded, fitted.by_group
     behind = fitted.value < fitted.baseline - 1e-12 and not fitted.constraints  # constraints have their price
-    notes = [*fitted.notes, *_data_notes(problem, behind, fitted.rule.is_flat)]
+    notes = [*fitted.notes, *_data_notes(problem, behind, rule.is_flat)]
     if not task.by_group:
-        recorded = record_rule(problem, fitted.rule)
+        recorded = record_rule(problem, rule)
         if task.groups is not None:
             from .by_group import values_by_group
 
             text = "No constraint depends on groups, so all groups have one rule; by_group has the results of each."
             notes.append(Note(NoteKind.GROUPS, text))
-            by_group = values_by_group(problem, task.groups, fitted.rule)
+            by_group = values_by_group(problem, task.groups, rule)
     of_shares = {c.promise: True for c in task.goal.constraints if constraint_depends(c, problem.schema)}
     promises = dict.fromkeys(c.promise for c in task.goal.constraints)
     depends = [promise in of_shares for promise in promises]
-    rule = with_estimates(fitted.rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints, depends)
+    rule = with_estimates(rule, fitted.gain, fitted.value_on_new_rows, fitted.constraints, depends)
     rule = rule if rule.needs else in_unit_of_rows(rule, problem.schema)
     return replace(fitted, rule=rule, notes=tuple(notes), recorded=recorded, by_group=by_group)
 
@@ -142,13 +143,13 @@ def fit_plain(task: FitTask) -> FittedRule:
 
 def fit_losses(task: FitTask) -> FittedRule:
     """Fit a rule of losses without constraints."""
-    problem, metadata = task.problem, metadata_of(task.problem)
+    problem = task.problem
     if not isinstance(task.recipes, list):
         task.stage("fitting all rows")
-        return fit(problem, task.recipes, task.solver, metadata.updated(recipe=str(task.recipes)))
+        return fit(problem, task.recipes, task.solver, metadata_of(problem, str(task.recipes)))
     selection = select(problem, task.recipes, task.solver, seed=task.seed, stage=task.stage)
     task.stage("fitting all rows")
-    metadata = metadata.updated(recipe=selection.name)
+    metadata = metadata_of(problem, selection.name)
     note = selection.describe()
     judges = selection.judges
     if judges is not None and not has_threshold_range(judges, problem.schema.n_outputs):

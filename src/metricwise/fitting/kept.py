@@ -23,6 +23,8 @@ from .solving import FitTask, FittedRule
 
 __all__ = ["constraint_depends", "depends_on_shares", "kept_entries"]
 
+FloatArray = NDArray[np.float64]
+
 # The best decisions for a fixed table of gains follow all of a shift, those for functions of recalls nothing of it, and
 # those for ratios and other metrics something between. With 0.25 to 0.4, rules for kappa, MCC, macro-F1, quadratic
 # kappa and F1 gained most of what a refit gains on the 16 real sets of benchmarks/life; from 0.75 on, all but F1 lost.
@@ -40,10 +42,7 @@ def kept_entries(task: FitTask, fitted: FittedRule) -> dict[str, Any]:
         entries["prior"] = [
             shares[:k].tolist() for shares, k in zip(problem.prior, problem.schema.n_classes.tolist(), strict=True)
         ]
-    entries["under_new_shares"] = EXACT if task.cost_rule is not None else _under_new_shares(problem, rule)
-    if entries["under_new_shares"] == APPROXIMATE:
-        entries["followed_shift"] = _followed_shift(problem)
-    return entries
+    return entries | ({"under_new_shares": EXACT} if task.cost_rule is not None else _under_new_shares(problem, rule))
 
 
 def depends_on_shares(problem: Problem) -> bool:
@@ -52,23 +51,35 @@ def depends_on_shares(problem: Problem) -> bool:
     return _aim_depends(problem.aim, schema) or any(constraint_depends(c, schema) for c in problem.constraints)
 
 
-def _under_new_shares(problem: Problem, rule: Rule) -> str:
-    """Say what becomes of a rule if class shares move: "unchanged", "exact" (by Bayes' rule) or "approximate"."""
-    if not depends_on_shares(problem):
-        return UNCHANGED
-    return EXACT if not problem.constraints and _is_closed_form(rule, problem) else APPROXIMATE
+def _under_new_shares(problem: Problem, rule: Rule) -> dict[str, Any]:
+    """Say what becomes of a rule if class shares move: "unchanged", "exact" (by Bayes' rule) or "approximate".
 
-
-def _followed_shift(problem: Problem) -> float:
-    """Return how much of a shift of log-odds the best decisions follow: those for a fixed table of gains, all of it.
-
+    Then also how much of a shift of log-odds the best decisions follow: those for a fixed table of gains, all of it.
     So do those at the bound of a constraint that depends on shares, such as a precision.
     """
+    if not depends_on_shares(problem):
+        return {"under_new_shares": UNCHANGED}
+    followed = 1.0
+    if not any(constraint_depends(constraint, problem.schema) for constraint in problem.constraints):
+        gains = _fixed_gains(problem)
+        if not problem.constraints and _is_closed_form(rule, problem, gains):
+            return {"under_new_shares": EXACT}
+        followed = _PARTIAL_SHIFT if any(table is None for table in gains.values()) else 1.0
+    return {"under_new_shares": APPROXIMATE, "followed_shift": followed}
+
+
+def _fixed_gains(problem: Problem) -> dict[tuple[int, int], FloatArray | None]:
+    """Return the gains that the metric of an output has whatever the class shares, by metric and labels."""
     schema, aim = problem.schema, problem.aim
-    if any(constraint_depends(constraint, schema) for constraint in problem.constraints):
-        return 1.0
-    tables = [fixed_gains(aim.metric._of_output(m), k, c, schema.n_extra) for m, k, c in _distinct_outputs(aim, schema)]
-    return 1.0 if all(table is not None for table in tables) else _PARTIAL_SHIFT
+    return {
+        _key(problem, m): fixed_gains(aim.metric._of_output(m), k, labels, schema.n_extra)
+        for m, k, labels in _distinct_outputs(aim, schema)
+    }
+
+
+def _key(problem: Problem, m: int) -> tuple[int, int]:
+    """What outputs of one metric and of the same labels share."""
+    return id(problem.aim.metric._of_output(m)), id(problem.schema.classes[m])
 
 
 def _aim_depends(aim: AveragedMetric, schema: Schema) -> bool:
@@ -97,26 +108,20 @@ def _distinct_outputs(aim: AveragedMetric, schema: Schema) -> list[tuple[int, in
     return list(first.values())
 
 
-def _is_closed_form(rule: Rule, problem: Problem) -> bool:
+def _is_closed_form(rule: Rule, problem: Problem, gains: dict[tuple[int, int], FloatArray | None]) -> bool:
     """Whether the loss is minus the gains of a linear metric that does not depend on class shares."""
     schema = problem.schema
     if not rule.is_flat or rule.is_randomized or (schema.input.is_scores and not schema.input.has_boundary):
         return False
     losses = rule.flatten().losses[0].tensor()
-    gains = {
-        (id(problem.aim.metric._of_output(m)), id(schema.classes[m])): fixed_gains(
-            problem.aim.metric._of_output(m), k, labels, schema.n_extra
-        )
-        for m, k, labels in _distinct_outputs(problem.aim, schema)
-    }
     for m, k in enumerate(schema.n_classes.tolist()):
-        A = gains[id(problem.aim.metric._of_output(m)), id(schema.classes[m])]
+        A = gains[_key(problem, m)]
         if A is None or not _same_decisions(losses[m if len(losses) > 1 else 0], -A, k, k + schema.n_extra):
             return False
     return True
 
 
-def _same_decisions(loss: NDArray[np.float64], other: NDArray[np.float64], n_classes: int, n_decisions: int) -> bool:
+def _same_decisions(loss: FloatArray, other: FloatArray, n_classes: int, n_decisions: int) -> bool:
     """Whether two losses are the same but for a positive factor and constants of rows."""
     pair = []
     for table in (loss, other):

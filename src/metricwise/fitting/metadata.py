@@ -22,8 +22,8 @@ __all__ = ["loss_names", "losses_of", "metadata_of", "with_estimates"]
 R = TypeVar("R", bound=Rule)
 
 
-def metadata_of(problem: Problem) -> RuleMetadata:
-    """Return the metadata that every rule of a problem has."""
+def metadata_of(problem: Problem, recipe: str | None = None) -> RuleMetadata:
+    """Return the metadata that every rule of a problem has, and that of a recipe."""
     aim, positive = problem.aim, _positive(problem.aim.metric)
     counts = problem.source.class_rows.round().astype(int).tolist() if problem.labelled else None
     return RuleMetadata(
@@ -36,6 +36,7 @@ def metadata_of(problem: Problem) -> RuleMetadata:
         losses=losses_of(problem) or None,
         abstain=None if problem.allowed is None else problem.allowed.said,
         class_counts=counts and [row[:k] for row, k in zip(counts, problem.schema.n_classes.tolist(), strict=True)],
+        recipe=recipe,
         stated=("metric", "average"),  # files say null where there is no average over outputs
         **problem.schema.column_facts,
     )

@@ -284,7 +284,7 @@ def present(
         if recipe.confusion != "labels":
             confusion = problem.confusion_of_rule(result.rule, counts)
         value, baseline = judged.value(confusion), judged.value(problem.argmax_confusion(counts))
-    rule = result.rule.named(problem.schema, link, {})
+    rule = result.named(problem.schema, link)
     if problem.labelled and problem.aim.average == "instance":
         value, baseline = (problem.value_of_rule(judged_rule) for judged_rule in (rule, argmax_rule(problem)))
     certificate = result.certificate

@@ -227,7 +227,7 @@ def settle(resolved: Resolved, classes: Sequence[NDArray[Any]], *, scales: Scale
     """
     metric = with_caches(in_order(resolved.metric, scales))
     check_classes(metric, classes)
-    if resolved.average != "macro":
+    if resolved.average != "macro" and len(classes) > 1:
         pooled(metric, classes)
     return replace(resolved, metric=metric)
 

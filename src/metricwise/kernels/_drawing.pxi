@@ -18,6 +18,13 @@ cdef struct Hashed:
     uint64_t scatter, fold
 
 
+cdef struct Low:
+    # Rows of a part that are drawn, and their keys.
+    Py_ssize_t *rows
+    uint64_t *keys
+    Py_ssize_t number
+
+
 cdef inline int64_t _whole_number(const char *at, int size) noexcept nogil:
     if size == 1:
         return (<const int8_t *> at)[0]
@@ -73,27 +80,53 @@ def low_rows(entries, codes, stratum, below, seed):
     kept.append(held)
     h.below, h.scatter, h.fold = &limits[0], _drawing.scatter_factor(seed), _drawing.FOLD
     cdef Cut cut = _cut(n, n * h.n_entries, 1)
-    # Written where the part begins, which has room for all of its rows; only what is written costs memory.
-    rows, numbers, found = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.uint64), np.zeros(cut.parts, dtype=np.intp)
-    cdef Py_ssize_t[::1] out = rows, number_of = found
-    cdef uint64_t[::1] keys = numbers
-    for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
-        number_of[part] = _low_part(&h, _begin(&cut, part), _begin(&cut, part + 1), &out[0], &keys[0])
-    ends = [(_begin(&cut, part), _begin(&cut, part) + number_of[part]) for part in range(cut.parts)]
-    return (
-        np.concatenate([rows[begin:end] for begin, end in ends]),
-        np.concatenate([numbers[begin:end] for begin, end in ends]),
-    )
+    cdef Low *low = <Low *> calloc(cut.parts, sizeof(Low))
+    cdef Py_ssize_t at = 0
+    cdef int failed = 0
+    cdef Py_ssize_t[::1] rows
+    cdef uint64_t[::1] keys
+    if low == NULL:
+        raise MemoryError
+    try:
+        for part in prange(cut.parts, nogil=True, schedule="dynamic", num_threads=cut.threads):
+            failed += _low_part(&h, _begin(&cut, part), _begin(&cut, part + 1), &low[part])
+        if failed:
+            raise MemoryError
+        for part in range(cut.parts):
+            at += low[part].number
+        found, numbers = np.empty(at, dtype=np.intp), np.empty(at, dtype=np.uint64)
+        rows, keys, at = found, numbers, 0
+        for part in range(cut.parts):
+            for e in range(low[part].number):
+                rows[at], keys[at] = low[part].rows[e], low[part].keys[e]
+                at += 1
+        return found, numbers
+    finally:
+        for part in range(cut.parts):
+            free(low[part].rows)
+            free(low[part].keys)
+        free(low)
 
 
-cdef Py_ssize_t _low_part(
-    const Hashed *h, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t *rows, uint64_t *numbers
-) noexcept nogil:
-    cdef Py_ssize_t row, at = begin
+cdef int _low_part(const Hashed *h, Py_ssize_t begin, Py_ssize_t end, Low *low) noexcept nogil:
+    """Find the rows of a part, in memory that grows with them: hardly any may have a low key."""
+    cdef Py_ssize_t row, room = 0
     cdef uint64_t key
+    cdef void *more
     for row in range(begin, end):
         key = _scattered_key(h, row)
-        if key <= h.below[_whole_number(h.stratum + row * h.stratum_step, h.stratum_size) + 1]:
-            rows[at], numbers[at] = row, key
-            at += 1
-    return at - begin
+        if key > h.below[_whole_number(h.stratum + row * h.stratum_step, h.stratum_size) + 1]:
+            continue
+        if low.number == room:
+            room = max(2 * room, <Py_ssize_t> 1024)
+            more = realloc(low.rows, room * sizeof(Py_ssize_t))
+            if more == NULL:
+                return 1
+            low.rows = <Py_ssize_t *> more
+            more = realloc(low.keys, room * sizeof(uint64_t))
+            if more == NULL:
+                return 1
+            low.keys = <uint64_t *> more
+        low.rows[low.number], low.keys[low.number] = row, key
+        low.number += 1
+    return 0

@@ -125,7 +125,7 @@ def _find_label(classes: Sequence[Any] | None, label: Any, names: tuple[str, str
 def self_ordered(labels: Iterable[Any]) -> bool:
     """Whether labels have an order of their own: numbers and dates do, words have the alphabet's and mean another."""
     kinds = (Number, np.bool_, date, timedelta, np.datetime64, np.timedelta64)
-    return all(isinstance(label, kinds) for label in labels)
+    return all(issubclass(kind, kinds) for kind in set(map(type, labels)))
 
 
 def require_order(order: Sequence[Any] | None, classes: Sequence[Any]) -> None:

@@ -93,8 +93,9 @@ class Influence:
     @cached_property
     def covariance_of_ratios(self) -> FloatArray:
         """Covariance of t and of the biases less the logarithms of shares, (K, K)."""
-        on_ratios, on_log_shares = self.of_parameters.T.copy(), self.of_log_shares.T  # class by class, as rows are read
-        on_ratios[1:] -= on_log_shares[1:] - on_log_shares[0]
+        on_log_shares = self.of_log_shares.T  # class by class, as rows are read
+        on_ratios = np.subtract(on_log_shares, on_log_shares[0])
+        np.subtract(self.of_parameters.T, on_ratios, out=on_ratios)
         on_ratios /= self.scale
         if self.cluster is not None:
             _, codes = np.unique(self.cluster, return_inverse=True)
@@ -118,14 +119,18 @@ def calibration_influence(rows: Any, link: TemperatureScaling, m: int) -> Influe
     scale = weight.sum() / max(float((weight**2 / counted).sum()), np.finfo(float).tiny)  # to effective rows
     effective = weight * scale
     information = _information(z, eta, effective) + SHRINKAGE * _penalty_matrix(k)
-    score = true - eta
-    score[0] = (score[1:] * z).sum(axis=0)
+    score = np.subtract(true, eta, out=eta)  # here and below in place: each of these arrays is as large as the rows
+    score[0] = _row_sum(score[1:], z)
     score *= effective
+    del z, eta
     on_parameters = np.linalg.inv(information) @ score
+    del score
     on_parameters[1:] += on_parameters[0] * base_b[1:, None]  # from logits behind their map to the numbers themselves
     on_parameters[0] *= base_t
     safe = np.where(shown, by_class, 1.0)
-    on_log_shares = (true / safe[:, None] - (shown / weight.sum())[:, None]) * shown[:, None]
+    on_log_shares = true / safe[:, None]
+    on_log_shares -= (shown / weight.sum())[:, None]
+    on_log_shares *= shown[:, None]
     on_log_shares *= weight
     independent = np.ones(rows.n_rows) if rows.repeats is None else np.maximum(rows.repeats, 1.0)
     return Influence(on_parameters.T, on_log_shares.T, np.sqrt(independent), rows.cluster)
@@ -169,14 +174,23 @@ def _softmax(z: FloatArray, b: FloatArray, shown: NDArray[np.bool_]) -> FloatArr
 
 def _information(z: FloatArray, eta: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the Hessian (K, K) of minus the log-likelihood in (t, b_1, ..., b_{K-1})."""
-    mean = (eta[1:] * z).sum(axis=0)
     weighted = weight * eta[1:]
-    moment = weighted * (z - mean)
     result = np.empty((len(eta), len(eta)))
-    result[0, 0] = (moment * z).sum()
-    result[0, 1:] = result[1:, 0] = moment.sum(axis=1)
     result[1:, 1:] = np.diag(weighted.sum(axis=1)) - weighted @ eta[1:].T
+    moment = z - _row_sum(eta[1:], z)
+    moment *= weighted
+    result[0, 1:] = result[1:, 0] = moment.sum(axis=1)
+    moment *= z
+    result[0, 0] = moment.sum()
     return result
+
+
+def _row_sum(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the sums (N,) over classes of products (K, N), without an array of these."""
+    total: FloatArray = first[0] * second[0]
+    for one, other in zip(first[1:], second[1:], strict=True):
+        total += one * other
+    return total
 
 
 def _penalty_matrix(k: int) -> FloatArray:

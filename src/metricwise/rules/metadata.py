@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -229,15 +229,15 @@ class RuleMetadata:
         """Return metadata from entries by name; what does not fit a field is kept in `extra`, as it is."""
         if isinstance(entries, RuleMetadata):
             return entries
-        fitting = {name: value for name, value in entries.items() if name in _SCHEMAS and _is_entry(name, value)}
+        fitting = _fitting(entries)
         extra = {name: value for name, value in entries.items() if name not in fitting}
         return cls(**fitting, extra=extra, stated=tuple(entries))
 
     def updated(self, **entries: Any) -> RuleMetadata:
         """Return a copy with other entries; None takes one away."""
-        fitting = {name: value for name, value in entries.items() if name in _SCHEMAS and _is_entry(name, value)}
+        fitting = _fitting(entries)
         others = {name: value for name, value in entries.items() if name not in fitting and value is not None}
-        stated = [name for name in {**self.to_dict(), **entries} if entries.get(name, name) is not None]
+        stated = [name for name in {**self._names, **entries} if entries.get(name, name) is not None]
         extra = {name: value for name, value in self.extra.items() if name not in entries} | others
         updated = copy(self)  # of thirty fields, few change
         vars(updated).update(dict.fromkeys(_SCHEMAS.keys() & others) | fitting, extra=extra, stated=tuple(stated))
@@ -245,20 +245,20 @@ class RuleMetadata:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entries by name, as files hold them."""
-        values = {name: value for name, value in vars(self).items() if name in _SCHEMAS} | dict(self.extra)
-        names = dict.fromkeys([*self.stated, *(name for name, value in values.items() if value is not None)])
-        return {name: values[name] for name in names}
+        values = vars(self) | dict(self.extra)
+        return {name: values[name] for name in self._names}
+
+    @property
+    def _names(self) -> dict[str, None]:
+        """The names of the entries in their order."""
+        known = (name for name, value in vars(self).items() if value is not None and name in _SCHEMAS)
+        return dict.fromkeys((*self.stated, *known, *(name for name, value in self.extra.items() if value is not None)))
 
     def __repr__(self) -> str:
         values = {name: repr(value) for name, value in self.to_dict().items()}
         if self.calibration is not None:
             values["calibration"] = "{...}"  # long, and for programs
         return f"RuleMetadata({', '.join(f'{name}={value}' for name, value in values.items())})"
-
-
-_SCHEMAS: dict[str, Json] = {
-    entry.name: entry.metadata["schema"] for entry in fields(RuleMetadata) if "schema" in entry.metadata
-}
 
 
 NO_METADATA = RuleMetadata()
@@ -286,41 +286,83 @@ def metadata_schema() -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------- what fits a schema
 
+Check = Callable[[Any], bool]
+
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int, np.integer),
     "number": (int, float, np.integer, np.floating),
     "boolean": (bool, np.bool_),
     "array": (list, tuple),
-    "object": (Mapping,),
+    "object": (dict, Mapping),
     "null": (type(None),),
 }
 
 
-def _is_entry(name: str, value: Any) -> bool:
-    """Whether a value is what the field of a name holds."""
-    return value is None or _fits(value, _SCHEMAS[name])
-
-
-def _fits(value: Any, schema: Json) -> bool:
-    """Whether a value is what a schema of this module allows."""
+def _check_of(schema: Json) -> Check:
+    """Return the function that says whether a value is what a schema of this module allows."""
+    if not schema:
+        return lambda _: True
     if "$ref" in schema:
-        return _fits(value, INTERVAL_SCHEMA)
-    names = schema.get("type", ())
-    if names and not any(_is_of(value, name) for name in ([names] if isinstance(names, str) else names)):
-        return False
-    if isinstance(value, (list, tuple)):
-        return all(_fits(item, schema.get("items", {})) for item in value)
-    if isinstance(value, Mapping):
-        inner, others = schema.get("properties", {}), schema.get("additionalProperties", {})
-        complete = all(name in value for name in schema.get("required", ()))
-        return complete and all(_fits(item, inner.get(name, others)) for name, item in value.items())
-    return "minimum" not in schema or bool(value >= schema["minimum"])
+        return _check_of(INTERVAL_SCHEMA)
+    is_type = _type_check_of(schema)
+    if "items" in schema:
+        of_items = _check_of_items(schema["items"])
+        return lambda value: is_type(type(value)) and (value is None or of_items(value))
+    if "object" in schema["type"]:
+        return _check_of_object(schema)
+    if "minimum" in schema:
+        return lambda value: is_type(type(value)) and bool(value >= schema["minimum"])
+    return lambda value: is_type(type(value))
 
 
-def _is_of(value: Any, name: str) -> bool:
-    boolean = isinstance(value, (bool, np.bool_))
-    return isinstance(value, _TYPES[name]) and (name == "boolean" or not boolean)
+def _type_check_of(schema: Json) -> Callable[[type], bool]:
+    """Return the function that says whether values of a type may be what a schema allows."""
+    names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    types = tuple(kind for name in names for kind in _TYPES[name])
+    refused = None if "boolean" in names else bool  # which Python counts among the integers
+    return lambda kind: kind is not refused and issubclass(kind, types)
+
+
+def _check_of_items(schema: Json) -> Check:
+    """Return the function that says whether all items of a list are what a schema allows."""
+    if schema.keys() == {"type"}:  # long lists of numbers have few types
+        is_type = _type_check_of(schema)
+        return lambda values: all(map(is_type, set(map(type, values))))
+    check = _check_of(schema)
+    return lambda values: all(map(check, values))
+
+
+def _check_of_object(schema: Json) -> Check:
+    """Return the function that says whether a value is a mapping that a schema allows."""
+    inner = {name: _check_of(of_name) for name, of_name in schema.get("properties", {}).items()}
+    others, required = _check_of(schema.get("additionalProperties", {})), set(schema.get("required", ()))
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, (dict, Mapping)) or not required <= value.keys():
+            return False
+        return all(inner.get(name, others)(item) for name, item in value.items())
+
+    return check
+
+
+_SCHEMAS: dict[str, Json] = {
+    entry.name: entry.metadata["schema"] for entry in fields(RuleMetadata) if "schema" in entry.metadata
+}
+# Without the descriptions, which allow nothing.
+_CHECKS: dict[str, Check] = {
+    name: _check_of({key: part for key, part in schema.items() if key != "description"})
+    for name, schema in _SCHEMAS.items()
+}
+
+
+def _fitting(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries that are what the fields of their names hold."""
+    return {
+        name: value
+        for name, value in entries.items()
+        if (check := _CHECKS.get(name)) is not None and (value is None or check(value))
+    }
 
 
 def headline(metadata: RuleMetadata, several: bool) -> list[str]:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from ..core.losses import Loss
 from ..core.notes import Note, NoteKind, joined_text, note_list
+from ..core.schema import Schema
 from ..metrics.objective import Objective
 from ..oracles.base import Oracle
+from ..rules.calibration import TemperatureScaling
 from ..rules.mixture import MixtureRule
-from ..rules.weighted import WeightedRule, anonymous_rule
+from ..rules.weighted import WeightedRule, anonymous_rule, rule_of_schema
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -164,6 +166,10 @@ class SolverResult:
         """The rule over codes of classes, without a link."""
         rules = tuple(anonymous_rule(loss, self.n_classes) for loss in self.losses)
         return rules[0] if len(rules) == 1 else MixtureRule(rules, self.shares, seed=self.seed)
+
+    def named(self, schema: Schema, link: TemperatureScaling | None) -> WeightedRule | MixtureRule:
+        """Return the rule in the user's labels, behind a link."""
+        return rule_of_schema(self.losses[0], schema, link) if len(self.losses) == 1 else self.rule.named(schema, link)
 
     @property
     def certificate(self) -> Certificate:

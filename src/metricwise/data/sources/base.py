@@ -36,7 +36,7 @@ IntArray = NDArray[np.intp]
 KeyArray = NDArray[np.uint64]
 T = TypeVar("T")
 
-_MAX_CACHED_ROWS = 20_000  # rows of a sample that is asked for more than once, and kept
+MAX_CACHED_ROWS = 20_000  # rows of a sample that is asked for more than once, and kept
 _MAX_HELD_KEYS = 1 << 20  # rows whose keys may all be held
 _MAX_ANSWER_ITEMS = 1 << 20  # some 40 MB of changes, which travel from workers
 _LABEL_COUNTS = ("class_weights", "class_rows", "_shown")
@@ -276,9 +276,13 @@ class SourceBase(ABC):
         if (name, n_rows, seed) in drawn:
             return drawn[name, n_rows, seed]
         rows = draw()
-        if n_rows <= _MAX_CACHED_ROWS:
+        if n_rows <= MAX_CACHED_ROWS and self._keeps(rows):
             drawn[name, n_rows, seed] = rows
         return rows
+
+    def _keeps(self, rows: Rows) -> bool:
+        """Whether a sample of so few rows is kept: to draw it again would take passes."""
+        return True
 
     def _sample(self, n_rows: int, seed: int) -> Rows:
         if self.n_rows <= n_rows:

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from ...core.probabilities import Probabilities
 from ...core.rows import HEAD_ROWS, Rows
-from ...core.sampling import Low, by_keys, draw_rows, number_copies
+from ...core.sampling import Low, Sample, by_keys, draw_rows, number_copies
 from ...core.schema import Schema
-from .base import Passes, SourceBase
+from .base import MAX_CACHED_ROWS, Passes, SourceBase
 
 __all__ = ["MemorySource"]
 
 _SMALL_SAMPLE = 10_000  # rows: with which a search begins that goes on with a larger sample
 _LISTED_SHARE = 10  # times as many rows of low keys are listed then, out of which that is drawn
+_MAX_KEPT_BYTES = 1 << 22  # of a sample that is kept, and not only where its rows are
 _MAX_SHARE = 1 - 2.0**-53  # of all keys, as a number of 64 bits
 
 IntArray = NDArray[np.intp]
@@ -99,6 +100,20 @@ class MemorySource(SourceBase):
         return replace(self.rows.take(rows), start=0)
 
     def _sample(self, n_rows: int, seed: int) -> Rows:
+        drawn = self._places.get((n_rows, seed)) or self._draw(n_rows, seed)
+        if n_rows <= MAX_CACHED_ROWS:
+            self._places[n_rows, seed] = drawn
+        return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], Sample]:
+        """What samples have been drawn of which size by which seed, from which they are taken again at little cost."""
+        return {}
+
+    def _keeps(self, rows: Rows) -> bool:
+        return rows.n_bytes <= _MAX_KEPT_BYTES
+
+    def _draw(self, n_rows: int, seed: int) -> Sample:
         rows = self.rows
         low = rows.low if self._keys is None else by_keys(self._keys)
         thin = rows.dependence is not None and rows.dependence.by_weight
@@ -108,8 +123,7 @@ class MemorySource(SourceBase):
                 low,
                 _LISTED_SHARE if n_rows <= _SMALL_SAMPLE and _LISTED_SHARE * n_rows <= self.n_rows else 1,
             )
-        drawn = draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed, thin=thin)
-        return self.take(drawn.rows).sampled(slice(None), drawn.frequency)
+        return draw_rows(rows.codes, n_rows, self.n_rows, weight=rows.weight, low=low, seed=seed, thin=thin)
 
     def _low(
         self, low: Low, share: float, stratum: NDArray[Any], below: KeyArray, seed: int
