@@ -2,5 +2,3 @@
 
 Owns values and small tools without an opinion about metrics or rules. Must import nothing but kernels.
 """
-
-from . import forks as forks

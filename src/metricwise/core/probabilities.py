@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from .cached import cached_property
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

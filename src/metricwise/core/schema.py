@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cached import cached_property
 from .inputs import PROBABILITIES, Input
 from .labels import Scales, are_one, distinct_objects, known_positive, python_label, python_labels, shared
 

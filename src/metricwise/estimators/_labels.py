@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter
 from ..core.label_sets import LabelSets
 from ..data.frames import as_array, column_names, is_frame

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..goals.labels import LabelConstraint
 from ..metrics.label_aims import LabelAim, LabelCounts, LabelTable, RatioTerms
 from ..oracles.labels import BothCounts, LabelOracle

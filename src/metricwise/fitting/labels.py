@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.budget import Budget
+from ..core.cached import cached_property
 from ..core.label_rows import CALIBRATION_FLOOR, LabelRows
 from ..core.label_sets import LabelSets
 from ..core.schema import Schema

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.matrices import inner
 from ..metrics.abstention import Abstaining
 from ..metrics.base import Form, FractionalLinear, Increasing, Linear, Metric

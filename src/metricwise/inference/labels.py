@@ -7,12 +7,12 @@ function of counts, however rare its labels (the delete-a-group jackknife). Must
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.label_sets import LabelSets
 from ..metrics.label_aims import LabelAim, LabelCounts
 from .results import Comparison, Estimate

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, argument, entry_point, mention, shown
 from ..core.labels import python_labels
 from ..core.matrices import FloatArray, as_shares, prior_limits, with_column

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
 from math import isqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, argument, entry_point, mention
 from ..core.matrices import (
     EMPTY,

@@ -12,12 +12,12 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, InvalidType, argument, mention, shown
 from ..core.matrices import FloatArray
 from .base import Form, Metric, Traits, with_parts

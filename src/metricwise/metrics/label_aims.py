@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from .base import FractionalLinear, Linear, Metric
 
 __all__ = ["CoverageAim", "HitAim", "LabelAim", "LabelCounts", "LabelTable", "MetricAim", "RatioTerms", "Terms"]

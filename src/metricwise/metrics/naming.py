@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, listed, shown
 from ..core.labels import python_label, python_labels
 from .base import Form, Metric, Traits

@@ -7,12 +7,12 @@ group, or the smallest of these values. In a sum, a solver may treat each group 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.losses import Loss, diagonal_form
 from ..core.matrices import FloatArray, diagonal_plus_columns, inner, quotient
 from ..kernels import RatioMeans

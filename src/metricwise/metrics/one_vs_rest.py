@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, argument, entry_point, mention, warn
 from ..core.matrices import (
     EMPTY,

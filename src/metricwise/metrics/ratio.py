@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, entry_point
 from ..core.matrices import EMPTY, FloatArray, as_shares, check_matrix, check_size, divide, with_column
 from .base import FractionalLinear, Metric, Traits

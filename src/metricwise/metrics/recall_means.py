@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, entry_point, mention
 from ..core.matrices import EMPTY, FloatArray, as_shares, diagonal, divide, inner
 from .base import Form, Linear, Metric, MinimumForm, ShareForm, Traits, centred

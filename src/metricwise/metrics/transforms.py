@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.cached import cached_property
 from ..core.errors import entry_point
 from ..core.matrices import FloatArray, as_shares
 from .base import FractionalLinear, Increasing, Linear, Metric, Traits

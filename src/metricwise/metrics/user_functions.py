@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, InvalidType, shown
 from ..core.matrices import FloatArray
 from .base import Form, Metric, Traits

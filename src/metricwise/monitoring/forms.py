@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..metrics.recall_means import GMean, HMean, QMean
 
 __all__ = ["MEANS", "Labelled", "PairedRatio", "RatiosMean", "RowRatio", "StreamForm"]

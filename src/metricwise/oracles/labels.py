@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..core.budget import Budget
+from ..core.cached import cached_property
 from ..core.label_rows import fill_labels
 from ..metrics.label_aims import LabelCounts, LabelTable
 

@@ -7,13 +7,13 @@ metrics or labels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, entry_point
 from ..core.probabilities import Probabilities
 from ..core.schema import Schema

@@ -6,13 +6,13 @@ Must not know losses or metrics.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.matrices import row_maxima, row_sums
 from ..core.probabilities import Probabilities
 from .calibration import TemperatureScaling

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 
 __all__ = ["Penalty"]
 

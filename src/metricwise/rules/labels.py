@@ -6,13 +6,13 @@ Must not know metrics or solvers.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, InvalidType, argument, entry_point, shown
 from ..core.label_rows import LabelRows, LabelsPerRow, fill_labels
 from ..core.labels import decode

@@ -7,12 +7,12 @@ normally distributed. Must not know losses or metrics.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter
 from ..core.ordinal_map import OrdinalMap
 

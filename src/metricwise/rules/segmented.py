@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, entry_point
 from ..core.schema import Schema
 from ..data.sensitive import Groups

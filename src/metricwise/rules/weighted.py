@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..core.cached import cached_property
 from ..core.errors import InvalidParameter, entry_point
 from ..core.inputs import Input
 from ..core.labels import python_label

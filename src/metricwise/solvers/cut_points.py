@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.cached import cached_property
 from ..core.matrices import EMPTY
 from ..metrics.objective import Objective, Ratio
 

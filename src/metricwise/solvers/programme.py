@@ -7,11 +7,12 @@ and columns mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..core.cached import cached_property
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...core.probabilities import Probabilities
 from ...core.rows import HEAD_ROWS, Rows
 from ...core.sampling import Low, Sample, by_keys, draw_rows, number_copies

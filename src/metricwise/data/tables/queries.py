@@ -12,11 +12,11 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from functools import cached_property
 from inspect import iscoroutinefunction
 from numbers import Number
 from typing import Any, Protocol
 
+from ...core.cached import cached_property
 from ...core.errors import InvalidParameter, InvalidType, entry_point, shown
 from ..columns import few
 from .formats import arrow

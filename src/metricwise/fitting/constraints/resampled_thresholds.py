@@ -7,12 +7,12 @@ not know how margins are found.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.cached import cached_property
 from ...goals.constraint import BoundConstraint, ConstraintSystem
 from ...metrics.objective import Objective
 from ...oracles.base import Oracle

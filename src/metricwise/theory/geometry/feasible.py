@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.cached import cached_property
 from ...core.errors import InvalidParameter, entry_point
 from ...core.losses import Loss
 from ...core.schema import Schema
