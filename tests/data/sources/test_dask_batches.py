@@ -1,6 +1,9 @@
 """Batches of chunks: few tasks that give the same chunks, and rows that are kept no longer than a call."""
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import dask
 import dask.array as da
@@ -47,6 +50,48 @@ def on_a_cluster(monkeypatch, n_threads=2):
         return made
 
     monkeypatch.setattr(dask_batches, "Workers", workers)
+
+
+def test_a_graph_that_chunks_share_is_read_once(monkeypatch):
+    """Opening a collection would otherwise take as long as the square of the number of chunks."""
+    on_a_cluster(monkeypatch)
+    iterations = Counter()
+
+    class Layer(Mapping):
+        def __init__(self, name, tasks):
+            self.name, self.tasks = name, tasks
+
+        def __getitem__(self, key):
+            return self.tasks[key]
+
+        def __len__(self):
+            return len(self.tasks)
+
+        def __iter__(self):
+            iterations[self.name] += 1
+            return iter(self.tasks)
+
+    @dataclass
+    class Graph:
+        layers: dict[str, Any]
+
+    @dataclass
+    class Chunk:
+        key: str
+        layers: dict[str, Any]
+
+        def __dask_graph__(self):
+            return Graph(self.layers)
+
+    common = Layer("common", {f"read-{k}": (float, k) for k in range(100)})
+    chunks = [
+        Chunk(f"rows-{k}", {"common": common, "own": Layer(f"own {k}", {f"rows-{k}": (abs, f"read-{k}")})})
+        for k in range(100)
+    ]
+    batches = dask_batches.batches_of(chunks)
+    assert [chunk for batch, _ in batches for chunk in batch.read()] == list(range(100))
+    assert set(iterations.values()) == {1}
+    assert len(iterations) == 101
 
 
 def test_few_tasks_give_the_same_chunks(monkeypatch):

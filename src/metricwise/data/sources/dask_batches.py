@@ -164,12 +164,15 @@ def _joined_graph(chunks: Sequence[Any]) -> dict[Any, Any]:
 
     Chunks that lie on workers are counted there, one by one; and a user's annotations are about tasks.
     """
-    graph: dict[Any, Any] = {}
+    layers: dict[int, Any] = {}  # by identity: most of them belong to all chunks
     for chunk in chunks:
-        layers = chunk.__dask_graph__()
-        if any(layer.annotations for layer in getattr(layers, "layers", {}).values()):
-            return {}
-        graph.update(layers)
+        chunk_graph = chunk.__dask_graph__()
+        layers.update((id(layer), layer) for layer in getattr(chunk_graph, "layers", {"": chunk_graph}).values())
+    if any(getattr(layer, "annotations", None) for layer in layers.values()):
+        return {}
+    graph: dict[Any, Any] = {}
+    for layer in layers.values():
+        graph.update(layer)
     return {} if any(map(is_future, graph.values())) else graph
 
 
