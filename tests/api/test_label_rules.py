@@ -312,7 +312,7 @@ def refused(world, match, **options):
         ("labels_per_row must be at most the number of labels, 30", {"labels_per_row": 31}),
         ("labels_per_row must allow at most 2 labels for 'precision@2'", {"metric": "precision@2"}),
         ("labels_per_row must be given for 'label_coverage'", {"metric": "label_coverage", "labels_per_row": None}),
-        ("a name with @ is 'precision@k', 'recall@k'", {"metric": "f1@3"}),
+        ("a name with @ is 'precision@k', 'recall@k' .*use 'f1' and labels_per_row=\\(3, 3\\)", {"metric": "f1@3"}),
         ("average must be 'micro' or 'instance' for 'precision@3'", {"metric": "precision@3", "average": "macro"}),
         ("metric must be one metric for all labels", {"metric": ["f1"] * 30}),
         ("strategy must leave solver at its default", {"strategy": mw.Strategy(solver="ascent")}),

@@ -66,6 +66,7 @@ LINES = [
     "fit binary.csv -t truth -m f1 -o new.json",
     "fit rows.csv -t truth -m f1 -o new.json",
     "fit rows.csv -t truth -m quadratic_kappa -o new.json",
+    "fit rows.csv -t truth -m f1@3 -o new.json",
     "fit rows.csv -t truth -m accuracy --abstain yes -o new.json",
     "fit rows.csv -t truth -m accuracy --abstain-label none -o new.json",
     "fit rows.csv -t truth -m accuracy --confidence 2 -o new.json",

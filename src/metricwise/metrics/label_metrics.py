@@ -314,11 +314,13 @@ def read_label_metric(metric: Any) -> LabelMetric | None:
         return None
     match = _AT.match(metric)
     if match is None:
-        base = metric.partition("@")[0]
+        base, _, number = metric.partition("@")
+        digits = re.match(r"[1-9]\d{0,3}", number)
+        k = 5 if digits is None else int(digits[0])
         raise InvalidParameter(
             "metric",
             problem=f"a name with @ is 'precision@k', 'recall@k' or 'propensity_precision@k', got {metric!r}",
-            remedy=f"for k labels of another metric, use {base!r} and {argument('labels_per_row', text='(k, k)')}",
+            remedy=f"for {k} labels per row and another metric, use {base!r} and {argument('labels_per_row', (k, k))}",
         )
     kinds: dict[str, Any] = {
         "precision": PrecisionAt,

@@ -51,6 +51,30 @@ def test_places_beyond_the_dictionary(tmp_path):
         fit(tmp_path / "a.feather")
 
 
+def test_numbers_of_dictionaries_that_there_are_not(tmp_path):
+    path = tmp_path / "a.feather"
+    days = pa.array(["a", "b"] * 10).dictionary_encode()
+    table = pa.table({"p_a": np.full(20, 0.25), "p_b": np.full(20, 0.75), "site": days, "day": days})
+    pa.feather.write_feather(table, str(path), compression="uncompressed")
+    whole = path.read_bytes()
+    n_lost = 0
+    for place in range(0, len(whole) - 8, 8):  # the second dictionary has the number 1
+        if whole[place : place + 8] != (1).to_bytes(8, "little"):
+            continue
+        path.write_bytes(whole[:place] + (77).to_bytes(8, "little") + whole[place + 8 :])
+        try:
+            pa.feather.read_table(str(path), columns=["day"], memory_map=False)
+        except pa.ArrowKeyError:
+            n_lost += 1
+            with pytest.raises(
+                mw.InvalidParameter, match=r"a\.feather: this is not a complete Feather file: .*dictionary"
+            ):
+                fit(path)
+        except (pa.ArrowException, OSError):
+            pass
+    assert n_lost
+
+
 def test_names_of_columns_that_are_no_text(tmp_path):
     path = tmp_path / "a.feather"
     pa.feather.write_feather(rows_of_days()[1].append_column("héight", pa.array(np.zeros(80))), str(path))

@@ -513,6 +513,7 @@ class _Files(TableReader):
             return read(path)
         except (
             pa.ArrowInvalid,
+            pa.ArrowKeyError,
             pa.ArrowNotImplementedError,
             pa.ArrowSerializationError,
             OSError,
