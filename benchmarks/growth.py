@@ -111,14 +111,15 @@ def with_groups(constraint: str, rows: int) -> Any:
 
 
 def with_floors(rows: int, n_classes: int) -> Any:
-    """Accuracy of many classes with a floor of the recall of some, slightly above that of argmax."""
+    """Accuracy of many classes, by mixtures, with a floor of the recall of some, slightly above that of argmax."""
 
     def prepare(n_floors: int) -> Prepared:
         proba, y = some_classes(rows, n_classes)
         argmax = proba.argmax(axis=1)
         recalls = [np.mean(argmax[y == label] == label) for label in range(n_floors)]
         floors = [f"recall[{label}] >= {recall + 0.02:.4f}" for label, recall in enumerate(recalls)]
-        return lambda: optimize(proba, y, "accuracy", default=True, subject_to=floors, confidence=None)
+        options = {"subject_to": floors, "confidence": None, "strategy": mw.Strategy(randomized=True)}
+        return lambda: optimize(proba, y, "accuracy", default=True, **options)
 
     return prepare
 
