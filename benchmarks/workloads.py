@@ -190,7 +190,7 @@ WORKLOADS = (
     ),
 )
 
-SPARSE = ("W8", "sparse, N=2e5, M=1e5, 20 per row", "sparse probabilities are not read")
+SPARSE = ("W8", "sparse, N=2e5, M=1e5, 20 per row", "measured by benchmarks/many_labels")
 
 
 def find(key: str) -> Workload:
