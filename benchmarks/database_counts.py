@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -260,5 +259,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(HERE.parent))
     main()

@@ -55,6 +55,12 @@ _SHIFT_TOL = 1e-9
 _STORED_SHARE = 4
 
 
+def _link_of(rows: Rows) -> TemperatureScaling:
+    """Return the link of a sample of rows, fitted to all of them."""
+    assert rows.codes is not None
+    return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+
+
 @dataclass(frozen=True)
 class FitStrategy:
     """How a rule is fitted to rows.
@@ -189,8 +195,7 @@ class Problem:
         """The link as the labels have it: of these rows several recipes may want it."""
         rows, n_groups = self.source.sample(link_rows(self.schema.width)), self.schema.n_groups
         rows = rows if n_groups == 1 else rows.whole(n_groups)
-        assert rows.codes is not None
-        link = fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+        link = _link_of(rows)
         return link if n_groups == 1 else link.of_outputs(np.tile(np.arange(link.n_outputs), n_groups))
 
     def link_without(self, rows: Rows, left_out: NDArray[np.intp]) -> TemperatureScaling:
@@ -217,16 +222,13 @@ class Problem:
             rows, link = self.source.sample(n_rows), self._calibration
         else:  # no rule decides behind it
             rows = self.source.sample(n_rows // _STORED_SHARE)
-            assert rows.codes is not None
-            link = fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+            link = _link_of(rows)
         return stored_calibration(rows, link, weights)
 
     @cached_property
     def _calibration_by_group(self) -> TemperatureScaling:
         """The same of every sensitive group by itself."""
-        rows = self.source.sample(link_rows(self.schema.width))
-        assert rows.codes is not None
-        return fit_link(rows.proba, rows.codes, rows.weight, frequency=rows.frequency, max_rows=rows.n_rows)
+        return _link_of(self.source.sample(link_rows(self.schema.width)))
 
     def oracle(self, confusion: str = "labels", link: TemperatureScaling | None = None) -> Counts:
         """Return the oracle of these rows."""

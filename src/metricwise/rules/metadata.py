@@ -251,8 +251,9 @@ class RuleMetadata:
     @property
     def _names(self) -> dict[str, None]:
         """The names of the entries in their order."""
-        known = (name for name, value in vars(self).items() if value is not None and name in _SCHEMAS)
-        return dict.fromkeys((*self.stated, *known, *(name for name, value in self.extra.items() if value is not None)))
+        fields_with_values = (name for name, value in vars(self).items() if value is not None and name in _SCHEMAS)
+        extra = (name for name, value in self.extra.items() if value is not None)
+        return dict.fromkeys((*self.stated, *fields_with_values, *extra))
 
     def __repr__(self) -> str:
         values = {name: repr(value) for name, value in self.to_dict().items()}
